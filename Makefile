@@ -1,0 +1,23 @@
+# One place for what people and CI run. `make check` is everything CI decides on.
+
+.PHONY: check test lint format docs browser bench fuzz miri
+
+check: test lint
+
+test:
+	cargo test --release --workspace
+
+lint: docs
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets -- -D warnings
+
+docs:
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --document-private-items
+
+format:
+	cargo fmt --all
+
+# Opens a report of the default job in headless Chromium, on a wide and a narrow screen, light and dark.
+browser:
+	cargo run --release -- run --out target/browser
+	crates/report/tests/browser_check.sh target/browser/default/report.html

@@ -1,0 +1,128 @@
+//! `dpcl check`: what a configuration resolves to and what it will cost, without running it.
+
+use dpcl::{Run, model::Architecture};
+
+use crate::{
+    failure,
+    flags::Flags,
+    grid::{self, Planned, Wishes},
+    output,
+};
+
+/// Check a configuration and show what it resolves to
+///
+/// Opens the data and lays out the stream, but learns nothing. The resolved configuration goes to stdout, one for
+/// each label at its first seed; the summary goes to stderr.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// TOML files or names of presets [default: the preset `default`]
+    #[arg(value_name = "CONFIG|PRESET")]
+    configs: Vec<String>,
+
+    #[command(flatten)]
+    flags: Flags,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dpcl check my.toml                      is it right, and what is left open?
+  dpcl check small --method er --memory 200
+  dpcl check small --method er > resolved.toml";
+
+/// Resolves, opens, prints.
+pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
+    let grid = grid::plan(&arguments.configs, &arguments.flags, &Wishes::default())?;
+    let mut shown: Vec<(&std::path::Path, &str)> = Vec::new();
+    for planned in &grid.runs {
+        let settings = &planned.config.settings;
+        let label = settings.label.as_deref().unwrap_or(&settings.method);
+        let folder = planned.folder.path().parent().unwrap_or(planned.folder.path());
+        if shown.contains(&(folder, label)) {
+            continue;
+        }
+        shown.push((folder, label));
+        let run = Run::open(&planned.config)?;
+        output::data(&format!("# {}\n{}", planned.title, run.config().to_toml()))?;
+        output::talk(summary(planned, &run)?);
+    }
+    let count = grid.runs.len();
+    output::talk(format!("{count} run{} in all; nothing is wrong", if count == 1 { "" } else { "s" }));
+    Ok(failure::DONE)
+}
+
+fn summary(planned: &Planned, run: &Run) -> anyhow::Result<String> {
+    let settings = &run.config().settings;
+    let schedule = run.schedule();
+    let samples: usize = schedule.tasks.iter().map(|task| task.samples.len()).sum();
+    let classes: usize = schedule.tasks.iter().map(|task| task.classes.len()).sum();
+    let sizes: Vec<String> = schedule.tasks.iter().map(|task| task.samples.len().to_string()).collect();
+    let updates = updates(samples, settings.batch.unwrap_or(16), settings.updates.unwrap_or(0.0));
+    let slots = settings.memory.unwrap_or(0);
+    let image = run.dataset().size * run.dataset().size * 3;
+    let architecture =
+        Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
+    let weights = weights(&architecture, classes);
+    Ok([
+        format!("{}", planned.title),
+        format!(
+            "  stream    {samples} samples of {classes} classes in {} tasks ({})",
+            sizes.len(),
+            sizes.join(", ")
+        ),
+        format!("  learning  {updates} updates of batches of up to {}", settings.batch.unwrap_or(16)),
+        format!("  memory    {slots} slots, {}", megabytes(slots * image)),
+        // Weights and two moments each, four bytes a number.
+        format!("  network   {weights} weights, {} with the optimiser's moments", megabytes(weights * 12)),
+        format!("  record    {}", planned.folder.path().display()),
+    ]
+    .join("\n"))
+}
+
+/// Training steps of a stream: credit is spent in whole steps each time half a batch has arrived.
+fn updates(samples: usize, batch: usize, per_sample: f64) -> usize {
+    let buffer = (batch / 2).max(1);
+    let mut credit = 0.0;
+    let mut updates = 0.0;
+    for _ in 0..samples / buffer {
+        credit += per_sample * buffer as f64;
+        updates += f64::floor(credit);
+        credit -= f64::floor(credit);
+    }
+    updates as usize
+}
+
+/// Numbers that are learned: convolutions, scale and shift of each batch norm, one linear head.
+fn weights(architecture: &Architecture, classes: usize) -> usize {
+    let (layers, _) = architecture.layers();
+    let encoder = layers.iter().map(|layer| {
+        let kernel = layer.spec.kernel * layer.spec.kernel;
+        (layer.channels_in * kernel + 2) * layer.channels_out
+    });
+    encoder.sum::<usize>() + (architecture.features() + 1) * classes
+}
+
+fn megabytes(bytes: usize) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_counted_as_published() {
+        let named = |name: &str| Architecture::named(name, None, 1e-6, 0.1).unwrap();
+        assert_eq!(weights(&named("resnet18"), 10), 11_173_962);
+        assert_eq!(weights(&named("resnet34"), 100), 21_328_292);
+        assert_eq!(weights(&named("resnet34-imagenet"), 1000), 21_797_672);
+    }
+
+    #[test]
+    fn updates_follow_the_protocol() {
+        assert_eq!(updates(20, 16, 3.0), 48);
+        assert_eq!(updates(70, 64, 0.25), 16);
+        assert_eq!(updates(16, 16, 0.1), 1);
+        assert_eq!(updates(5000, 16, 3.0), 15_000);
+    }
+}

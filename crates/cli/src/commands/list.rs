@@ -1,0 +1,172 @@
+//! `dpcl list`: everything that can be named in a configuration or read in a table.
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use crate::{failure, output, presets};
+
+/// List what can be named: methods, data sets, presets, …
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// What to list
+    #[arg(value_enum)]
+    kind: Kind,
+
+    /// How to show it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dpcl list methods
+  dpcl list datasets --format json
+  dpcl list presets";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Methods,
+    Datasets,
+    Scenarios,
+    Models,
+    Memories,
+    Rates,
+    Metrics,
+    Presets,
+}
+
+/// How lists and facts are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+/// One thing with a name: what people read, and further facts for programs.
+struct Entry {
+    name: &'static str,
+    about: String,
+    facts: Value,
+}
+
+impl Entry {
+    fn plain(name: &'static str, about: &str) -> Self {
+        Self { name, about: about.to_owned(), facts: json!({}) }
+    }
+}
+
+/// Prints the list.
+pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
+    let entries = match arguments.kind {
+        Kind::Methods => methods(),
+        Kind::Datasets => datasets(),
+        Kind::Scenarios => {
+            let all = dpcl::stream::Scenario::ALL;
+            all.iter().map(|scenario| Entry::plain(scenario.name(), scenario.about())).collect()
+        }
+        Kind::Models => dpcl::model::MODELS.iter().map(|info| Entry::plain(info.name, info.about)).collect(),
+        Kind::Memories => {
+            dpcl::memory::SCHEMES.iter().map(|info| Entry::plain(info.name, info.about)).collect()
+        }
+        Kind::Rates => dpcl::rate::RATES.iter().map(|info| Entry::plain(info.name, info.about)).collect(),
+        Kind::Metrics => METRICS.iter().map(|(name, about)| Entry::plain(name, about)).collect(),
+        Kind::Presets => {
+            presets::PRESETS.iter().map(|preset| Entry::plain(preset.name, preset.about())).collect()
+        }
+    };
+    let text = match arguments.format {
+        Format::Text => text(&entries, output::data_width()),
+        Format::Json => json(&entries),
+    };
+    output::data(&text)?;
+    Ok(failure::DONE)
+}
+
+fn methods() -> Vec<Entry> {
+    let entry = |info: &dpcl::methods::MethodInfo| {
+        let told = match info.knowledge {
+            dpcl::methods::Knowledge::None => "",
+            dpcl::methods::Knowledge::TaskEnds => " (is told where tasks end)",
+            dpcl::methods::Knowledge::TaskIds => " (is told the task of every sample)",
+        };
+        let facts = json!({
+            "knowledge": info.knowledge.name(),
+            "section": info.section,
+            "memory_scheme": info.memory_scheme,
+            "rate": info.rate,
+        });
+        Entry { name: info.name, about: format!("{}{told}", info.about), facts }
+    };
+    dpcl::methods::METHODS.iter().map(entry).collect()
+}
+
+fn datasets() -> Vec<Entry> {
+    let entry = |info: &dpcl::data::DatasetInfo| {
+        let fetch = if info.fetchable { " (`dpcl data fetch`)" } else { "" };
+        let facts = serde_json::to_value(info).unwrap_or_default();
+        Entry { name: info.name, about: format!("{}{fetch}", info.about), facts }
+    };
+    dpcl::data::list().iter().map(entry).collect()
+}
+
+/// Names of the numbers in `result.json`, and what they say. All are shares, 0 to 1.
+const METRICS: &[(&str, &str)] = &[
+    ("acc", "final accuracy: mean over tasks of the accuracy on each task's test images at the end"),
+    ("fm", "forgetting: mean over earlier tasks of |accuracy when the task ended − accuracy at the end|"),
+    ("fm_signed", "the same without the absolute value: negative where a task improved"),
+    ("fm_max", "forgetting from the best accuracy a task ever had at an earlier task end"),
+    ("a_auc", "any-time accuracy: mean over the periodic evaluations of the accuracy on classes met"),
+    ("a_avg", "mean of the accuracies on classes met at task ends"),
+    ("a_last", "accuracy over all classes met, at the end"),
+    ("f_last", "mean over classes of the best earlier accuracy at task ends − accuracy at the end"),
+    ("online_acc", "accuracy of predicting each stream sample before learning it (`--online`)"),
+];
+
+fn text(entries: &[Entry], width: usize) -> String {
+    const GAP: usize = 2;
+    let column = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0) + GAP;
+    let mut text = String::new();
+    for entry in entries {
+        let mut name = entry.name;
+        for line in output::wrap(&entry.about, width.saturating_sub(column).max(20)) {
+            text.push_str(&format!("{name:<column$}{line}\n"));
+            name = "";
+        }
+    }
+    text
+}
+
+fn json(entries: &[Entry]) -> String {
+    let whole = |entry: &Entry| {
+        let mut object = entry.facts.clone();
+        object["name"] = entry.name.into();
+        object["about"] = entry.about.clone().into();
+        object
+    };
+    let list: Vec<Value> = entries.iter().map(whole).collect();
+    format!("{:#}\n", Value::Array(list))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_of_a_record_is_explained() {
+        let record = serde_json::to_value(dpcl_report::record::Metrics::default()).unwrap();
+        let mut recorded: Vec<&str> = record.as_object().unwrap().keys().map(String::as_str).collect();
+        let mut listed: Vec<&str> = METRICS.iter().map(|(name, _)| *name).collect();
+        recorded.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(recorded, listed);
+    }
+
+    #[test]
+    fn text_is_set_in_two_columns_within_the_width() {
+        let entries = [Entry::plain("a", "one two three four five six"), Entry::plain("long", "seven")];
+        assert_eq!(text(&entries, 26), "a     one two three four\n      five six\nlong  seven\n");
+    }
+}

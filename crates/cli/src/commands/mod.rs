@@ -1,0 +1,75 @@
+//! One file a subcommand: its arguments, its help and what it does. `dpcl` reads arguments nowhere else.
+
+mod check;
+mod completions;
+mod data;
+mod list;
+mod presets;
+mod report;
+mod run;
+mod run_one;
+mod split;
+
+use clap::{Parser, Subcommand};
+
+/// Learn image classes from a stream seen once, and measure what is remembered
+#[derive(Debug, Parser)]
+#[command(name = "dpcl", version, max_term_width = 80, after_help = EXAMPLES, disable_help_subcommand = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dpcl run                            compare methods on embedded images
+  dpcl run --seeds 1..3 --jobs 2      three seeds each, two runs at a time
+  dpcl report runs/default            the table again, and report.html
+  dpcl list methods                   what can be named
+  dpcl data fetch cifar100            get a data set
+Results go to stdout, everything else to stderr.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::Arguments),
+    #[command(hide = true, about = "Make one run in this process; started by `dpcl run`")]
+    RunOne,
+    Report(report::Arguments),
+    List(list::Arguments),
+    Check(check::Arguments),
+    Data(data::Arguments),
+    Split(split::Arguments),
+    Presets(presets::Arguments),
+    Completions(completions::Arguments),
+}
+
+impl Arguments {
+    /// Does what was asked; gives the exit code.
+    pub fn execute(&self) -> anyhow::Result<u8> {
+        match &self.command {
+            Command::Run(arguments) => run::execute(arguments),
+            Command::RunOne => run_one::execute(),
+            Command::Report(arguments) => report::execute(arguments),
+            Command::List(arguments) => list::execute(arguments),
+            Command::Check(arguments) => check::execute(arguments),
+            Command::Data(arguments) => data::execute(arguments),
+            Command::Split(arguments) => split::execute(arguments),
+            Command::Presets(arguments) => presets::execute(arguments),
+            Command::Completions(arguments) => completions::execute(arguments),
+        }
+    }
+}
+
+/// The definition of all arguments, for completions.
+fn definition() -> clap::Command {
+    <Arguments as clap::CommandFactory>::command()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_arguments_are_consistent() {
+        super::definition().debug_assert();
+    }
+}

@@ -1,0 +1,208 @@
+//! `dpcl run`: makes the runs asked for, each in a process of its own, and shows how they compare.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use anyhow::Context;
+use dpcl::{
+    Config,
+    folder::{self, Status},
+};
+use dpcl_report::record::CONFIG_FILE;
+
+use crate::{
+    conductor::{self, Outcome, Shares},
+    failure::{self, Failure},
+    flags::Flags,
+    grid::{self, Grid, Planned, Wishes},
+    invocation, output, show, signals,
+};
+
+/// Learn a stream and see what is remembered
+///
+/// Makes one run for each configuration, method and seed, each in a process of its own. Finished runs are kept: the
+/// same command continues where it was stopped, and nothing is ever overwritten.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// TOML files or names of presets [default: the preset `default`]
+    #[arg(value_name = "CONFIG|PRESET")]
+    configs: Vec<String>,
+
+    #[command(flatten)]
+    flags: Flags,
+
+    #[command(flatten)]
+    running: Running,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Running")]
+struct Running {
+    /// Threads of each run [default: cores / jobs]
+    #[arg(long, value_name = "COUNT")]
+    threads: Option<usize>,
+
+    /// Runs at a time [default: as many as there are cores]
+    #[arg(long, value_name = "COUNT")]
+    jobs: Option<usize>,
+
+    /// Where records go: OUT/NAME/LABEL-seedK [default: runs]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Name of the grid's folder [default: the preset's or file's]
+    #[arg(long)]
+    name: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dpcl run                                with and without a memory, embedded images
+  dpcl run --seeds 1..3                   the same with three seeds: mean ± deviation
+  dpcl run --method er --memory 50        one method, a smaller memory
+  dpcl run small --data-dir ~/data        the small protocol on CIFAR-100
+  dpcl run small my.toml --name both      two configurations in one table
+  dpcl run --scenario i-blurry --n 50 --m 10
+  dpcl run --set lr=0.001 --set er.key=value
+`dpcl list` shows every name, `dpcl check` what a configuration resolves to.";
+
+/// Makes the runs.
+pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
+    let Running { threads, jobs, out, name } = &arguments.running;
+    let wishes = Wishes {
+        out: out.clone(),
+        name: name.clone(),
+        jobs: jobs.filter(|&jobs| jobs > 0),
+        threads: threads.filter(|&threads| threads > 0),
+    };
+    let grid = grid::plan(&arguments.configs, &arguments.flags, &wishes)?;
+    grid.runs.iter().try_for_each(refuse_other_configuration)?;
+
+    let stop = Arc::new(AtomicBool::new(false));
+    signals::set_on_signal_then_exit(&stop)?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let shares = Shares::new(grid.runs.len(), cores, grid.jobs, grid.threads);
+    output::talk(opening(&grid, shares));
+    let titles = grid.runs.iter().map(|run| run.title.clone()).collect();
+    let outcomes = {
+        let mut audience = show::audience(titles);
+        conductor::conduct(&grid.runs, shares, &invocation::command(), &stop, &mut *audience)
+    };
+    close(&grid, &outcomes)
+}
+
+/// Compares what a folder holds with what it is to hold, before anything starts. Values that only opening the data
+/// settles are left to the run itself.
+fn refuse_other_configuration(run: &Planned) -> anyhow::Result<()> {
+    let mut wanted = run.config.clone();
+    let stored = std::fs::read_to_string(run.folder.path().join(CONFIG_FILE)).ok();
+    if let Some(stored) = stored.and_then(|text| Config::from_toml(&text).ok()) {
+        let (wanted, stored) = (&mut wanted.settings, stored.settings);
+        wanted.size = wanted.size.or(stored.size);
+        wanted.mean = wanted.mean.or(stored.mean);
+        wanted.std = wanted.std.or(stored.std);
+        wanted.autoaugment = wanted.autoaugment.or(stored.autoaugment);
+        wanted.pad_crop = wanted.pad_crop.or(stored.pad_crop);
+    }
+    match run.folder.status(&wanted)? {
+        Status::Missing | Status::Begun | Status::Finished(_) => Ok(()),
+    }
+}
+
+fn opening(grid: &Grid, shares: Shares) -> String {
+    let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    let folders: Vec<String> = grid.folders.iter().map(|folder| folder.display().to_string()).collect();
+    let each = if shares.jobs > 1 { format!("{} at a time, ", shares.jobs) } else { String::new() };
+    format!(
+        "{}, {each}{} each, recorded in {}",
+        plural(grid.runs.len(), "run"),
+        plural(shares.threads, "thread"),
+        folders.join(", ")
+    )
+}
+
+fn close(grid: &Grid, outcomes: &[Outcome]) -> anyhow::Result<u8> {
+    if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Interrupted)) {
+        output::talk(
+            "interrupted; the same command continues: finished runs are kept, the others start over",
+        );
+        return Ok(failure::INTERRUPTED);
+    }
+    let succeeded = outcomes.iter().any(|outcome| !matches!(outcome, Outcome::Failed(_)));
+    if succeeded {
+        present(&grid.folders)?;
+    }
+    let failures = tell_failures(&grid.runs, outcomes);
+    if failures.is_empty() {
+        output::talk(next_steps(grid));
+        return Ok(failure::DONE);
+    }
+    // A grid of which no run could even start was asked for wrongly.
+    let usage = !succeeded && failures.iter().all(|failure| failure.code == failure::USAGE);
+    Ok(if usage { failure::USAGE } else { failure::FAILED })
+}
+
+/// Prints the table and writes a page beside the runs.
+fn present(folders: &[PathBuf]) -> anyhow::Result<()> {
+    let report = dpcl_report::load(folders)?;
+    output::talk("");
+    output::data(&report.terminal(output::data_width(), output::data_colour()))?;
+    output::talk("");
+    for folder in folders {
+        // One page a folder; with several, each holds its own runs only.
+        let page = dpcl_report::load(std::slice::from_ref(folder))?.html();
+        output::talk(format!("report: {}", write_page(folder, &page)?.display()));
+    }
+    Ok(())
+}
+
+/// Writes or replaces the page derived from a folder's records.
+pub fn write_page(folder: &Path, page: &str) -> anyhow::Result<PathBuf> {
+    let path = folder.join("report.html");
+    folder::write_whole(&path, page.as_bytes()).context("cannot write the report")?;
+    Ok(path)
+}
+
+/// Tells every failure once, with all runs it befell.
+fn tell_failures(runs: &[Planned], outcomes: &[Outcome]) -> Vec<Failure> {
+    let mut told: Vec<(Failure, Vec<&str>)> = Vec::new();
+    for (run, outcome) in runs.iter().zip(outcomes) {
+        let Outcome::Failed(failure) = outcome else { continue };
+        match told.iter_mut().find(|(known, _)| known == failure) {
+            Some((_, titles)) => titles.push(&run.title),
+            None => told.push((failure.clone(), vec![&run.title])),
+        }
+    }
+    for (failure, titles) in &told {
+        let mut failure = failure.clone();
+        let first = failure.chain.first_mut();
+        if let Some(first) = first {
+            *first = format!("{}: {first}", titles.join(", "));
+        }
+        failure.tell();
+    }
+    told.into_iter().map(|(failure, _)| failure).collect()
+}
+
+fn next_steps(grid: &Grid) -> String {
+    let program = invocation::program();
+    let only_default = grid.folders.iter().all(|folder| folder.ends_with("default"));
+    let folder = grid.folders.first().map(|folder| folder.display().to_string()).unwrap_or_default();
+    let steps = if only_default {
+        [
+            format!("{program} run --seeds 1..3       # mean ± deviation over three seeds"),
+            format!("{program} run --method er --memory 50 --name tiny-memory"),
+            format!("{program} data fetch cifar100    # then: {program} run small"),
+        ]
+    } else {
+        [
+            format!("{program} report {folder} --format markdown"),
+            format!("{program} list methods           # what else could be compared"),
+            format!("{program} check {}", invocation::arguments_after("run")),
+        ]
+    };
+    format!("\nwhat to try next:\n  {}", steps.join("\n  "))
+}

@@ -1,0 +1,220 @@
+//! Flags that set configuration keys, shared by every command that takes a configuration. They become a table laid
+//! over the file's; the long names of the i-Blurry family of programs are accepted for the same keys.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use toml::{Table, Value};
+
+use crate::{failure::Usage, seeds::Seeds};
+
+/// Flags of a run, all optional: what is not given comes from the configuration.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct Flags {
+    #[command(flatten)]
+    learning: Learning,
+    #[command(flatten)]
+    stream: Stream,
+    #[command(flatten)]
+    network: Network,
+
+    /// Sets any key, as in `--set lr=0.001` or `--set er.key=value`
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Configuration")]
+    set: Vec<String>,
+}
+
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Learning")]
+struct Learning {
+    /// How to learn; several, with commas, are compared
+    #[arg(long, alias = "mode", value_delimiter = ',', value_parser = methods(), hide_possible_values = true)]
+    method: Vec<String>,
+
+    /// One run a seed: `1..3` (inclusive) or `1,2,5`
+    #[arg(long, aliases = ["seed", "rnd_seed"])]
+    seeds: Option<Seeds>,
+
+    /// Memory slots
+    #[arg(long, alias = "memory_size", value_name = "SLOTS")]
+    memory: Option<u32>,
+
+    /// What the memory keeps
+    #[arg(long, value_name = "NAME", value_parser = memories(), hide_possible_values = true)]
+    memory_scheme: Option<String>,
+
+    /// Learning-rate rule
+    #[arg(long, value_name = "NAME", value_parser = rates(), hide_possible_values = true)]
+    rate: Option<String>,
+
+    /// Training batch: half stream, half memory
+    #[arg(long, alias = "batchsize", value_name = "IMAGES")]
+    batch: Option<u32>,
+
+    /// Training steps per stream sample; may be a fraction
+    #[arg(long, alias = "online_iter", value_name = "STEPS")]
+    updates: Option<f64>,
+
+    /// Samples between evaluations; 0 for task ends only
+    #[arg(long, alias = "eval_period", value_name = "SAMPLES")]
+    eval_period: Option<u32>,
+
+    /// Also predict each sample before learning it
+    #[arg(long)]
+    online: bool,
+}
+
+/// Flags that choose and order the images.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Stream")]
+pub struct Stream {
+    /// Which images
+    #[arg(long, value_name = "NAME")]
+    dataset: Option<String>,
+
+    /// Where they lie: the set's folder or its parent [default: $DPCL_DATA, else ./data]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+
+    /// Order of arrival
+    #[arg(long, value_name = "NAME")]
+    scenario: Option<String>,
+
+    /// Per cent of classes that are disjoint (i-blurry)
+    #[arg(long, value_name = "PERCENT")]
+    n: Option<f64>,
+
+    /// Per cent of blurry classes' samples that are mixed
+    #[arg(long, value_name = "PERCENT")]
+    m: Option<f64>,
+
+    /// Number of tasks
+    #[arg(long, alias = "n_tasks", value_name = "COUNT")]
+    tasks: Option<u32>,
+
+    /// Only the first classes of the seed's order exist
+    #[arg(long, value_name = "COUNT")]
+    classes: Option<u32>,
+
+    /// Stop after so many tasks
+    #[arg(long, value_name = "COUNT")]
+    first_tasks: Option<u32>,
+
+    /// Only the first training samples of each class exist
+    #[arg(long, value_name = "COUNT")]
+    per_class: Option<u32>,
+
+    /// Test on the last training samples of each class
+    #[arg(long, value_name = "COUNT")]
+    holdout: Option<u32>,
+
+    /// A folder of split files to run instead
+    #[arg(long, value_name = "DIR")]
+    split: Option<PathBuf>,
+}
+
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Network")]
+struct Network {
+    /// Network; `slim` is a ResNet18 of width 20
+    #[arg(long, alias = "model_name", value_name = "NAME", value_parser = models(), hide_possible_values = true)]
+    model: Option<String>,
+
+    /// Channels of the network's first group
+    #[arg(long, value_name = "CHANNELS")]
+    width: Option<u32>,
+
+    /// Height and width of the images fed to it
+    #[arg(long, value_name = "PIXELS")]
+    size: Option<u32>,
+}
+
+impl Flags {
+    /// The keys that were given, `--set` over the flags, to be laid over `below`.
+    pub fn over(&self, below: &Table) -> anyhow::Result<Table> {
+        let mut table = Table::new();
+        let learning = &self.learning;
+        if !learning.method.is_empty() {
+            table.insert("method".into(), Value::from(learning.method.clone()));
+        }
+        let seeds = learning.seeds.as_ref();
+        let seeds = seeds.map(|seeds| seeds.0.iter().map(|&seed| seed as i64).collect::<Vec<_>>());
+        put(&mut table, "seeds", seeds);
+        put(&mut table, "memory", learning.memory);
+        put(&mut table, "memory_scheme", learning.memory_scheme.clone());
+        put(&mut table, "rate", learning.rate.clone());
+        put(&mut table, "batch", learning.batch);
+        put(&mut table, "updates", learning.updates);
+        put(&mut table, "eval_period", learning.eval_period);
+        put(&mut table, "online", learning.online.then_some(true));
+        put(&mut table, "model", self.network.model.clone());
+        put(&mut table, "width", self.network.width);
+        put(&mut table, "size", self.network.size);
+        let assigned = crate::layers::assignments(&self.set)?;
+        let known = assigned.get("scenario").or_else(|| below.get("scenario"));
+        self.stream.put(&mut table, known.and_then(Value::as_str))?;
+        crate::layers::lay(&mut table, assigned);
+        Ok(table)
+    }
+}
+
+impl Stream {
+    fn put(&self, table: &mut Table, known: Option<&str>) -> anyhow::Result<()> {
+        put(table, "dataset", self.dataset.clone());
+        put(table, "data_dir", path(self.data_dir.as_ref()));
+        put(table, "scenario", self.scenario_for(known)?);
+        put(table, "n", self.n);
+        put(table, "m", self.m);
+        put(table, "tasks", self.tasks);
+        put(table, "classes", self.classes);
+        put(table, "first_tasks", self.first_tasks);
+        put(table, "per_class", self.per_class);
+        put(table, "holdout", self.holdout);
+        put(table, "split", path(self.split.as_ref()));
+        Ok(())
+    }
+
+    /// The i-Blurry family names a scenario by N and M alone: all classes disjoint, none, or some.
+    fn scenario_for(&self, known: Option<&str>) -> anyhow::Result<Option<String>> {
+        if self.scenario.is_some() {
+            return Ok(self.scenario.clone());
+        }
+        let mixes = known.is_some_and(|scenario| scenario.contains("blurry"));
+        match (self.n, self.m) {
+            (Some(n), _) if n >= 100.0 => Ok(Some("disjoint".into())),
+            (Some(n), _) if n <= 0.0 => Ok(Some("blurry".into())),
+            (Some(_), _) => Ok(Some("i-blurry".into())),
+            (None, Some(_)) if !mixes => Err(Usage::with_hint(
+                format!("`--m` says nothing about the scenario `{}`", known.unwrap_or("disjoint")),
+                "add `--n` (per cent of disjoint classes), or `--scenario blurry`",
+            )
+            .into()),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn put(table: &mut Table, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        table.insert(key.to_owned(), value.into());
+    }
+}
+
+fn path(path: Option<&PathBuf>) -> Option<String> {
+    path.map(|path| path.to_string_lossy().into_owned())
+}
+
+fn methods() -> PossibleValuesParser {
+    PossibleValuesParser::new(dpcl::methods::METHODS.iter().map(|info| info.name))
+}
+
+fn memories() -> PossibleValuesParser {
+    PossibleValuesParser::new(dpcl::memory::SCHEMES.iter().map(|info| info.name))
+}
+
+fn rates() -> PossibleValuesParser {
+    PossibleValuesParser::new(dpcl::rate::RATES.iter().map(|info| info.name))
+}
+
+fn models() -> PossibleValuesParser {
+    PossibleValuesParser::new(dpcl::model::MODELS.iter().map(|info| info.name))
+}

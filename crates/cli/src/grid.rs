@@ -1,0 +1,191 @@
+//! Which runs a command asks for: configurations × methods × seeds, each with its own folder. Reads the keys that
+//! speak about the grid as a whole; those of a single run are the library's.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use anyhow::Context;
+use dpcl::{Config, data, folder::RunFolder};
+use toml::{Table, Value};
+
+use crate::{
+    failure::Usage,
+    flags::Flags,
+    keys,
+    layers::{self, Source},
+    seeds::Seeds,
+};
+
+/// What the command line says about the grid as a whole.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    /// Parent of all records.
+    pub out: Option<PathBuf>,
+    /// Folder of the grid's records under it.
+    pub name: Option<String>,
+    /// Runs at a time.
+    pub jobs: Option<usize>,
+    /// Threads of each run.
+    pub threads: Option<usize>,
+}
+
+/// One run to be made.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// `<label>-seed<k>`.
+    pub title: String,
+    /// Where its record goes.
+    pub folder: RunFolder,
+    /// Its configuration, every default that does not need the data filled in.
+    pub config: Config,
+}
+
+/// Every run asked for, in order.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    /// The runs.
+    pub runs: Vec<Planned>,
+    /// Folders that hold the runs' folders, each once.
+    pub folders: Vec<PathBuf>,
+    /// Runs at a time, if anybody said.
+    pub jobs: Option<usize>,
+    /// Threads a run, if anybody said.
+    pub threads: Option<usize>,
+}
+
+/// Reads the configurations, lays the flags over each, and multiplies out.
+pub fn plan(asked: &[String], flags: &Flags, wishes: &Wishes) -> anyhow::Result<Grid> {
+    let default = ["default".to_owned()];
+    let asked = if asked.is_empty() { &default[..] } else { asked };
+    let mut grid = Grid { runs: Vec::new(), folders: Vec::new(), jobs: wishes.jobs, threads: wishes.threads };
+    for asked in asked {
+        let source = layers::read(asked)?;
+        add(&mut grid, source, flags, wishes).with_context(|| format!("in {asked}"))?;
+    }
+    refuse_shared_folders(&grid.runs)?;
+    Ok(grid)
+}
+
+fn add(grid: &mut Grid, source: Source, flags: &Flags, wishes: &Wishes) -> anyhow::Result<()> {
+    let Source { name, mut table } = source;
+    layers::lay(&mut table, flags.over(&table)?);
+
+    let methods = methods(&mut table)?;
+    let seeds = seeds(&mut table)?;
+    let name = wishes.name.clone().or(text(&mut table, "name")?).unwrap_or(name);
+    if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
+        return Err(dpcl::Error::bad_key("name", "must be a plain name: it becomes a folder").into());
+    }
+    let out = wishes.out.clone().or(text(&mut table, "out")?.map(PathBuf::from));
+    let out = out.unwrap_or_else(|| "runs".into());
+    if let Some(jobs) = count(&mut table, "jobs")? {
+        grid.jobs = grid.jobs.or(Some(jobs));
+    }
+    if let Some(threads) = count(&mut table, "threads")? {
+        grid.threads = grid.threads.or(Some(threads));
+    }
+
+    let folder = out.join(&name);
+    if !grid.folders.contains(&folder) {
+        grid.folders.push(folder);
+    }
+    for method in &methods {
+        for &seed in &seeds.0 {
+            let mut table = table.clone();
+            table.insert("method".into(), Value::from(method.as_str()));
+            table.insert("seed".into(), Value::Integer(seed as i64));
+            let config = Config::from_table(table.clone()).map_err(|error| explain_unknown(&table, error))?;
+            let mut config = config.resolve()?;
+            let settings = &mut config.settings;
+            let elsewhere = data::info(&settings.dataset).is_ok_and(|info| info.needs_directory);
+            if elsewhere && settings.data_dir.is_none() {
+                settings.data_dir = Some(data_dir());
+            }
+            let folder = RunFolder::new(&out, &name, &config);
+            let title = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
+            grid.runs.push(Planned { title: title.unwrap_or_default(), folder, config });
+        }
+    }
+    Ok(())
+}
+
+/// Where data sets lie unless a flag or a file says otherwise.
+pub fn data_dir() -> PathBuf {
+    std::env::var_os("DPCL_DATA")
+        .filter(|value| !value.is_empty())
+        .map_or_else(|| "data".into(), PathBuf::from)
+}
+
+fn methods(table: &mut Table) -> anyhow::Result<Vec<String>> {
+    let wrong = || dpcl::Error::bad_key("method", "must be a name or a list of names");
+    let methods: Vec<String> = match table.remove("method") {
+        None => vec![dpcl::Settings::default().method],
+        Some(Value::String(name)) => name.split(',').map(|name| name.trim().to_owned()).collect(),
+        Some(Value::Array(list)) => {
+            let name = |value: &Value| value.as_str().map(str::to_owned).ok_or_else(wrong);
+            list.iter().map(name).collect::<Result<_, _>>()?
+        }
+        Some(_) => return Err(wrong().into()),
+    };
+    if methods.is_empty() {
+        return Err(wrong().into());
+    }
+    Ok(methods)
+}
+
+fn seeds(table: &mut Table) -> anyhow::Result<Seeds> {
+    if table.contains_key("seed") && table.contains_key("seeds") {
+        return Err(dpcl::Error::bad_key("seeds", "`seed` says the same thing; give one of them").into());
+    }
+    let (key, value) = match (table.remove("seeds"), table.remove("seed")) {
+        (Some(value), _) => ("seeds", value),
+        (None, Some(value)) => ("seed", value),
+        (None, None) => return Ok(Seeds(vec![dpcl::Settings::default().seed])),
+    };
+    Seeds::of_value(&value).map_err(|problem| dpcl::Error::bad_key(key, problem).into())
+}
+
+fn text(table: &mut Table, key: &str) -> anyhow::Result<Option<String>> {
+    match table.remove(key) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(dpcl::Error::bad_key(key, "must be a string").into()),
+    }
+}
+
+/// A whole number where 0 means: whatever suits the machine.
+fn count(table: &mut Table, key: &str) -> anyhow::Result<Option<usize>> {
+    match table.remove(key) {
+        None => Ok(None),
+        Some(Value::Integer(number)) if number >= 0 => Ok(usize::try_from(number).ok().filter(|&n| n > 0)),
+        Some(_) => Err(dpcl::Error::bad_key(key, "must be a whole number").into()),
+    }
+}
+
+/// Says which keys exist, the one that was probably meant first.
+fn explain_unknown(table: &Table, error: dpcl::Error) -> anyhow::Error {
+    let (known, sections) = (keys::known(), dpcl::methods::section_names());
+    let unknown =
+        table.keys().find(|key| !known.contains(&key.as_str()) && !sections.contains(&key.as_str()));
+    let Some(unknown) = unknown.filter(|_| matches!(error, dpcl::Error::BadConfig { .. })) else {
+        return error.into();
+    };
+    let valid =
+        format!("valid keys: {}; tables of a method's own keys: {}", known.join(", "), sections.join(", "));
+    let hint = match keys::closest(unknown) {
+        Some(key) => format!("did you mean `{key}`? {valid}"),
+        None => valid,
+    };
+    Usage::with_hint(format!("unknown configuration key `{unknown}`"), hint).into()
+}
+
+fn refuse_shared_folders(runs: &[Planned]) -> anyhow::Result<()> {
+    let mut seen: BTreeMap<_, usize> = BTreeMap::new();
+    for run in runs {
+        *seen.entry(run.folder.path()).or_default() += 1;
+    }
+    let Some((path, count)) = seen.into_iter().find(|(_, count)| *count > 1) else { return Ok(()) };
+    let problem = format!("{count} runs of this grid would share the folder {}", path.display());
+    let hint = "a method is given twice or a `label` covers several methods; give each configuration a `label` of \
+                its own, or leave out `--name` so that each gets a folder of its own";
+    Err(Usage::with_hint(problem, hint).into())
+}

@@ -1,0 +1,44 @@
+//! How the program was called, for records and for advice that can be typed as it is.
+
+use std::env;
+
+/// The command as a person could give it again.
+pub fn command() -> String {
+    let arguments = env::args_os().skip(1).map(|argument| quote(&argument.to_string_lossy()));
+    std::iter::once("dpcl".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+/// What stands before a subcommand: `cargo run` where the program was started through it.
+pub fn program() -> &'static str {
+    if env::var_os("CARGO_PKG_NAME").is_some() { "cargo run --release --" } else { "dpcl" }
+}
+
+/// The arguments that followed a subcommand.
+pub fn arguments_after(subcommand: &str) -> String {
+    let arguments = env::args().skip_while(|argument| argument != subcommand).skip(1);
+    arguments.map(|argument| quote(&argument)).collect::<Vec<_>>().join(" ")
+}
+
+/// Quotes for a POSIX shell, only where needed. Line breaks become spaces: a command is one line of a record.
+fn quote(argument: &str) -> String {
+    let argument = argument.replace(['\n', '\r'], " ");
+    let plain = |letter: char| letter.is_alphanumeric() || "-_=./,:+@%^~".contains(letter);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        return argument;
+    }
+    format!("'{}'", argument.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_shell_would_take_apart_is_quoted() {
+        assert_eq!(quote("--seeds=1..3"), "--seeds=1..3");
+        assert_eq!(quote("a b"), "'a b'");
+        assert_eq!(quote("it's"), r"'it'\''s'");
+        assert_eq!(quote(""), "''");
+        assert_eq!(quote("a\nb"), "'a b'");
+    }
+}

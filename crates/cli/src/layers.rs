@@ -1,0 +1,139 @@
+//! Layers of configuration: a file or preset, the flags over it, `--set` over those. Each is a table of keys; a later
+//! layer wins key by key. What keys mean is checked elsewhere, once, on the merged table.
+
+use std::{fs, path::Path};
+
+use anyhow::Context;
+use toml::{Table, Value};
+
+use crate::{failure::Usage, presets};
+
+/// A configuration as asked for: its table and the name its runs are filed under unless they are given another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    /// The preset's name or the file's stem.
+    pub name: String,
+    /// Its keys.
+    pub table: Table,
+}
+
+/// Reads a preset by name or a file by path. A file wins where both exist only if it is written as a path.
+pub fn read(asked: &str) -> anyhow::Result<Source> {
+    if let Some(preset) = presets::find(asked) {
+        return Ok(Source { name: preset.name.into(), table: parse(preset.text, asked)? });
+    }
+    let path = Path::new(asked);
+    if !path.exists() {
+        let problem = format!("there is no preset and no file called `{asked}`");
+        let hint = format!("presets: {}; or give the path of a TOML file", presets::names().join(", "));
+        return Err(Usage::with_hint(problem, hint).into());
+    }
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    Ok(Source { name: name.unwrap_or_else(|| asked.to_owned()), table: parse(&text, asked)? })
+}
+
+fn parse(text: &str, origin: &str) -> anyhow::Result<Table> {
+    text.parse::<Table>().map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        Usage::with_hint(
+            format!("{origin}, line {line}: {}", error.message()),
+            "a configuration is TOML: `key = value` lines, strings in double quotes",
+        )
+        .into()
+    })
+}
+
+/// Lays `above` over `below`, tables key by key. `seed` and `seeds` are two ways to say one thing, so either replaces
+/// the other.
+pub fn lay(below: &mut Table, above: Table) {
+    for (one, other) in [("seed", "seeds"), ("seeds", "seed")] {
+        if above.contains_key(one) && !above.contains_key(other) {
+            below.remove(other);
+        }
+    }
+    for (key, value) in above {
+        match (below.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => lay(below, above),
+            (_, value) => {
+                below.insert(key, value);
+            }
+        }
+    }
+}
+
+/// Reads `key=value` assignments with dotted keys. A value that is not TOML is taken as a bare string.
+pub fn assignments(list: &[String]) -> anyhow::Result<Table> {
+    let mut table = Table::new();
+    for assignment in list {
+        let Some((key, value)) = assignment.split_once('=') else {
+            let problem = format!("`--set {assignment}` has no `=`");
+            return Err(Usage::with_hint(problem, "write `--set key=value`, as in `--set lr=0.001`").into());
+        };
+        let parts: Vec<&str> = key.trim().split('.').collect();
+        if parts.iter().any(|part| part.is_empty()) {
+            return Err(Usage::new(format!("`--set {assignment}` has an empty key")).into());
+        }
+        let value = parts.iter().rev().fold(value_of(value.trim()), |value, part| {
+            Value::Table(Table::from_iter([((*part).to_owned(), value)]))
+        });
+        if let Value::Table(assigned) = value {
+            lay(&mut table, assigned);
+        }
+    }
+    Ok(table)
+}
+
+fn value_of(text: &str) -> Value {
+    let parsed = format!("value = {text}").parse::<Table>().ok();
+    // A line break would let one assignment smuggle in further keys.
+    let parsed = parsed.filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));
+    parsed.unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Table {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn later_layers_win_key_by_key() {
+        let mut below = table("lr = 0.1\nbatch = 16\n[er]\na = 1\nb = 2");
+        lay(&mut below, table("lr = 0.2\n[er]\nb = 3"));
+        assert_eq!(below, table("lr = 0.2\nbatch = 16\n[er]\na = 1\nb = 3"));
+    }
+
+    #[test]
+    fn one_seed_replaces_a_list_of_seeds_and_back() {
+        let mut below = table("seeds = [1, 2]");
+        lay(&mut below, table("seed = 7"));
+        assert_eq!(below, table("seed = 7"));
+        lay(&mut below, table("seeds = '1..3'"));
+        assert_eq!(below, table("seeds = '1..3'"));
+    }
+
+    #[test]
+    fn assignments_read_toml_values_dotted_keys_and_bare_strings() {
+        let list =
+            ["lr=0.5", "er.window = 3", "er.name=x y", "rate=constant", "mean=[0.5, 0.5, 0.5]", "split=a=b"];
+        let read = assignments(&list.map(String::from)).unwrap();
+        let expected = "lr = 0.5\nrate = 'constant'\nmean = [0.5, 0.5, 0.5]\nsplit = 'a=b'\n\
+                        [er]\nwindow = 3\nname = 'x y'";
+        assert_eq!(read, table(expected));
+    }
+
+    #[test]
+    fn an_assignment_sets_one_key_only() {
+        let read = assignments(&["lr=1\nbatch=2".to_owned()]).unwrap();
+        assert_eq!(read.keys().collect::<Vec<_>>(), ["lr"]);
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        let error = parse("lr = 1\nbatch = = 2\n", "my.toml").unwrap_err();
+        assert!(error.to_string().starts_with("my.toml, line 2:"), "{error}");
+    }
+}

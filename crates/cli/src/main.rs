@@ -1,0 +1,30 @@
+//! The `dpcl` command: the only place that reads arguments, prints or exits.
+
+mod commands;
+mod conductor;
+mod failure;
+mod flags;
+mod grid;
+mod invocation;
+mod keys;
+mod layers;
+mod message;
+mod output;
+mod presets;
+mod seeds;
+mod show;
+mod signals;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let arguments = commands::Arguments::parse();
+    let code = arguments.execute().unwrap_or_else(|error| {
+        let failure = failure::Failure::from(&error);
+        failure.tell();
+        failure.code
+    });
+    ExitCode::from(code)
+}

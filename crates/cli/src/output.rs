@@ -1,0 +1,77 @@
+//! Where text goes: data to stdout, talk to stderr. Knows terminals, their width and whether they want colour;
+//! knows nothing of what is said.
+
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::Context;
+
+/// Width assumed where there is no terminal to ask.
+const WIDTH: usize = 80;
+
+/// Writes data to stdout. A reader that has gone away, such as `head`, is no failure.
+pub fn data(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says a line to the person at the terminal. There is nobody to tell when that fails.
+pub fn talk(line: impl AsRef<str>) {
+    let mut stderr = io::stderr().lock();
+    let _ = writeln!(stderr, "{}", line.as_ref());
+}
+
+/// Columns of the terminal behind stdout.
+pub fn data_width() -> usize {
+    columns(&console::Term::stdout())
+}
+
+/// Columns of the terminal behind stderr.
+pub fn talk_width() -> usize {
+    columns(&console::Term::stderr())
+}
+
+/// Whether data may carry terminal styles.
+pub fn data_colour() -> bool {
+    io::stdout().is_terminal() && console::colors_enabled()
+}
+
+/// Whether somebody watches stderr.
+pub fn watched() -> bool {
+    io::stderr().is_terminal()
+}
+
+fn columns(terminal: &console::Term) -> usize {
+    terminal.size_checked().map_or(WIDTH, |(_, columns)| usize::from(columns))
+}
+
+/// Breaks text at spaces into lines of at most `width` characters; longer words stay whole.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrap_breaks_at_spaces_and_keeps_long_words_whole() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("a /very/long/path b", 5), ["a", "/very/long/path", "b"]);
+        assert_eq!(wrap("", 5), Vec::<String>::new());
+    }
+}

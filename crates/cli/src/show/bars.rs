@@ -1,0 +1,146 @@
+//! Progress as one bar a run under way; what has ended scrolls away above.
+
+use std::time::{Duration, Instant};
+
+use console::style;
+use dpcl::Progress;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::words;
+use crate::conductor::{Audience, Outcome};
+
+/// Longest title that still leaves room for a bar in 80 columns.
+const LONGEST_TITLE: usize = 16;
+/// Redraws a second.
+const REDRAWS: u8 = 10;
+
+/// Bars on stderr.
+pub struct Bars {
+    screen: MultiProgress,
+    titles: Vec<String>,
+    bars: Vec<Option<(ProgressBar, Instant)>>,
+    /// Runs done of all runs; only where there are more than can be seen at once.
+    overall: Option<ProgressBar>,
+    ended: usize,
+}
+
+impl Bars {
+    /// For runs with these titles.
+    pub fn new(titles: Vec<String>) -> Self {
+        let screen = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(REDRAWS));
+        let overall = (titles.len() > 2).then(|| {
+            let bar = screen.add(ProgressBar::new(titles.len() as u64));
+            bar.set_style(template("{msg}"));
+            bar
+        });
+        let bars = titles.iter().map(|_| None).collect();
+        let shown = Self { screen, titles, bars, overall, ended: 0 };
+        shown.count();
+        shown
+    }
+
+    fn count(&self) {
+        if let Some(overall) = &self.overall {
+            let text = format!("{} of {} runs ended", self.ended, self.titles.len());
+            overall.set_message(style(text).dim().for_stderr().to_string());
+        }
+    }
+
+    fn width(&self) -> usize {
+        let longest = self.titles.iter().map(|title| title.chars().count()).max().unwrap_or(0);
+        longest.min(LONGEST_TITLE)
+    }
+}
+
+impl Audience for Bars {
+    fn begun(&mut self, run: usize) {
+        let bar = match &self.overall {
+            Some(overall) => self.screen.insert_before(overall, ProgressBar::new(1)),
+            None => self.screen.add(ProgressBar::new(1)),
+        };
+        bar.set_style(template("{prefix} {wide_bar:.cyan/dim} {msg}").progress_chars("━╸─"));
+        bar.set_prefix(fit(&self.titles[run], self.width()));
+        bar.set_message("opening the data");
+        self.bars[run] = Some((bar, Instant::now()));
+    }
+
+    fn progress(&mut self, run: usize, progress: &Progress) {
+        let Some((bar, begun)) = &mut self.bars[run] else { return };
+        if bar.length() != Some(progress.total) {
+            bar.set_length(progress.total);
+            // Opening the data says nothing about the speed of learning.
+            *begun = Instant::now();
+        }
+        bar.set_position(progress.samples);
+        let digits = progress.total.to_string().len();
+        let standing = words::standing(progress, begun.elapsed());
+        bar.set_message(format!("{:>digits$}/{} {standing}", progress.samples, progress.total));
+    }
+
+    fn ended(&mut self, run: usize, outcome: &Outcome) {
+        if let Some((bar, _)) = self.bars[run].take() {
+            bar.finish_and_clear();
+            self.screen.remove(&bar);
+        }
+        let mark = match outcome {
+            Outcome::Finished(_) | Outcome::Kept(_) => style("✓").green(),
+            Outcome::Interrupted => style("–").yellow(),
+            Outcome::Failed(_) => style("✗").red(),
+        };
+        let title = fit(&self.titles[run], self.width());
+        let _ = self.screen.println(format!("{} {title} {}", mark.for_stderr(), words::ending(outcome)));
+        self.ended += 1;
+        self.count();
+        if let Some(overall) = self.overall.take_if(|_| self.ended == self.titles.len()) {
+            overall.finish_and_clear();
+        }
+    }
+
+    fn stopping(&mut self) {
+        let _ = self.screen.println("stopping: waiting for the runs to close their records");
+    }
+}
+
+impl Drop for Bars {
+    fn drop(&mut self) {
+        if let Some(overall) = &self.overall {
+            overall.finish_and_clear();
+        }
+    }
+}
+
+fn template(text: &str) -> ProgressStyle {
+    ProgressStyle::with_template(text).expect("the template is a constant and well formed")
+}
+
+/// Pads or cuts to a width; a cut title keeps its end, where the seed is.
+fn fit(title: &str, width: usize) -> String {
+    let length = title.chars().count();
+    if length <= width {
+        return format!("{title:<width$}");
+    }
+    let end: String = title.chars().skip(length + 1 - width).collect();
+    format!("…{end}")
+}
+
+/// A bar for a download, on stderr; hidden where nobody watches.
+pub fn download() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(REDRAWS));
+    bar.set_style(
+        template("{wide_bar:.cyan/dim} {bytes}/{total_bytes} {bytes_per_sec} {eta} left")
+            .progress_chars("━╸─"),
+    );
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_title_keeps_its_seed() {
+        assert_eq!(fit("er-seed1", 10), "er-seed1  ");
+        assert_eq!(fit("a-very-long-label-seed12", 10), "…el-seed12");
+    }
+}

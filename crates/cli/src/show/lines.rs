@@ -1,0 +1,64 @@
+//! Progress as plain lines, for logs and pipes: few enough to read, often enough to see that it lives.
+
+use std::time::{Duration, Instant};
+
+use dpcl::Progress;
+
+use super::words;
+use crate::{
+    conductor::{Audience, Outcome},
+    output,
+};
+
+/// A line of a run comes when both have passed since its last one.
+const PAUSE: Duration = Duration::from_secs(10);
+const SHARE: f64 = 0.05;
+
+/// One line now and then for each run.
+pub struct Lines {
+    runs: Vec<Line>,
+}
+
+struct Line {
+    title: String,
+    begun: Instant,
+    told: Instant,
+    share: f64,
+}
+
+impl Lines {
+    /// For runs with these titles.
+    pub fn new(titles: Vec<String>) -> Self {
+        let now = Instant::now();
+        let line = |title| Line { title, begun: now, told: now, share: 0.0 };
+        Self { runs: titles.into_iter().map(line).collect() }
+    }
+}
+
+impl Audience for Lines {
+    fn begun(&mut self, run: usize) {
+        let now = Instant::now();
+        self.runs[run].begun = now;
+        self.runs[run].told = now;
+    }
+
+    fn progress(&mut self, run: usize, progress: &Progress) {
+        let line = &mut self.runs[run];
+        let share = progress.samples as f64 / progress.total.max(1) as f64;
+        if line.told.elapsed() < PAUSE || share - line.share < SHARE {
+            return;
+        }
+        line.told = Instant::now();
+        line.share = share;
+        let standing = words::standing(progress, line.begun.elapsed());
+        output::talk(format!("{}: {}/{} {standing}", line.title, progress.samples, progress.total));
+    }
+
+    fn ended(&mut self, run: usize, outcome: &Outcome) {
+        output::talk(format!("{}: {}", self.runs[run].title, words::ending(outcome)));
+    }
+
+    fn stopping(&mut self) {
+        output::talk("stopping: waiting for the runs to close their records");
+    }
+}

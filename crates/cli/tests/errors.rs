@@ -1,0 +1,68 @@
+//! What is said when something is wrong: the problem, the cause, a way out, and the right exit code.
+
+mod support;
+
+use support::Place;
+
+/// Each case is a name and the arguments; the snapshot holds code and text.
+#[test]
+fn wrong_usage_is_explained() {
+    let place = Place::new();
+    place.write("typo.toml", "memmory = 100\n");
+    place.write("grid-key.toml", "seeds = \"3..1\"\n");
+    place.write("wrong-type.toml", "batch = \"many\"\n");
+    place.write("not-toml.toml", "method = \"er\"\nbatch = = 2\n");
+    place.write("labelled.toml", "label = \"mine\"\n");
+    for (name, arguments) in [
+        ("no-such-config", "run nothing.toml"),
+        ("unknown-key", "run typo.toml"),
+        ("unknown-key-set", "run --set learning_rate=1"),
+        ("unknown-method-key", "run --method er --set er.heads=3"),
+        ("bad-seeds-in-file", "check grid-key.toml"),
+        ("bad-seeds-flag", "run --seeds 3..1"),
+        ("wrong-type", "check wrong-type.toml"),
+        ("not-toml", "check not-toml.toml"),
+        ("unknown-method", "run --method err"),
+        ("unknown-method-set", "run --set method=err"),
+        ("unknown-dataset", "run --dataset cifar"),
+        ("unknown-scenario", "run --scenario blury"),
+        ("odd-batch", "check --batch 7"),
+        ("m-without-scenario", "run --m 10"),
+        ("set-without-value", "run --set lr"),
+        ("shared-label", "run labelled.toml --method er,finetune"),
+        ("name-is-a-path", "run --name a/b"),
+        ("unknown-preset", "presets show big"),
+        ("unknown-list", "list method"),
+    ] {
+        let answer = place.say(arguments);
+        assert_eq!(answer.code, 2, "{name}: {}", answer.whole());
+        insta::assert_snapshot!(format!("error-{name}"), answer.whole());
+    }
+    assert!(!place.has("runs"), "wrong usage must leave nothing behind");
+}
+
+#[test]
+fn what_cannot_be_done_is_explained() {
+    let place = Place::new();
+    for (name, arguments) in [
+        ("no-data", "run small --method er"),
+        ("no-data-check", "check small --method er"),
+        ("no-records", "report nowhere"),
+        ("inspect-nothing", "data inspect nothing"),
+        ("no-split", "split check splits --classes 4 --tasks 2"),
+        ("fetch-imagenet", "data fetch imagenet100"),
+    ] {
+        let answer = place.say(arguments);
+        assert_ne!(answer.code, 0, "{name}: {}", answer.whole());
+        insta::assert_snapshot!(format!("error-{name}"), answer.whole());
+    }
+}
+
+#[test]
+fn a_stream_that_cannot_be_laid_out_is_wrong_usage() {
+    let place = Place::new();
+    let answer = place.say("run --method er --classes 4 --tasks 5");
+    assert_eq!(answer.code, 2, "{}", answer.whole());
+    assert!(answer.stderr.contains("configuration key `tasks`"), "{}", answer.stderr);
+    assert_eq!(answer.stdout, "");
+}

@@ -1,0 +1,126 @@
+//! Whole grids on the embedded images, as small as they get: records, continuing, refusing, repeating.
+
+mod support;
+
+use support::{Answer, Place};
+
+/// A run of about a second.
+const TINY: &str = "--classes 4 --tasks 2 --per-class 16 --width 4 --updates 1 --memory 20 --eval-period 16";
+
+fn run(place: &Place, rest: &str) -> Answer {
+    place.say(&format!("run {TINY} {rest}"))
+}
+
+#[test]
+fn a_grid_is_recorded_compared_and_continued() {
+    let place = Place::new();
+    let answer = run(&place, "--method finetune,er --seeds 1..2 --name tiny").done();
+    for title in ["finetune-seed1", "finetune-seed2", "er-seed1", "er-seed2"] {
+        for file in ["config.toml", "events.jsonl", "result.json"] {
+            assert!(place.has(&format!("runs/tiny/{title}/{file}")), "{title}/{file}");
+        }
+        assert!(answer.stderr.contains(&format!("{title}: ACC ")), "{}", answer.stderr);
+    }
+    assert!(place.read("runs/tiny/report.html").contains("<svg"));
+    for word in ["er", "finetune", "±", "acc", "fm", "a_auc", "updates/s", "seconds", "peak memory"] {
+        assert!(answer.stdout.contains(word), "{word} is not in\n{}", answer.stdout);
+    }
+    assert!(answer.stderr.contains("what to try next"), "{}", answer.stderr);
+
+    let result: serde_json::Value = serde_json::from_str(&place.read("runs/tiny/er-seed2/result.json")).unwrap();
+    for (key, value) in [
+        ("method", "er"),
+        ("label", "er"),
+        ("dataset", "fashion-mini"),
+        ("scenario", "disjoint"),
+        ("model", "resnet18"),
+    ] {
+        assert_eq!(result[key], value, "{key}");
+    }
+    assert_eq!((&result["seed"], &result["samples"], &result["updates"]), (&2.into(), &64.into(), &64.into()));
+    for key in ["train_seconds", "eval_seconds", "peak_memory_bytes", "isa", "format"] {
+        assert!(!result[key].is_null(), "{key}");
+    }
+    for metric in ["acc", "fm", "fm_signed", "fm_max", "a_auc", "a_avg", "a_last", "f_last"] {
+        assert!(result["metrics"][metric].is_f64(), "{metric}");
+    }
+    assert!(result["metrics"]["online_acc"].is_null());
+    let config = place.read("runs/tiny/er-seed2/config.toml");
+    assert!(config.starts_with("# command: dpcl run --classes 4 "), "{config}");
+
+    let events = place.read("runs/tiny/er-seed1/events.jsonl");
+    let answer = run(&place, "--method finetune,er --seeds 1..3 --name tiny").done();
+    assert_eq!(answer.stderr.matches("finished earlier and kept").count(), 4, "{}", answer.stderr);
+    assert!(place.has("runs/tiny/er-seed3/result.json"));
+    assert_eq!(place.read("runs/tiny/er-seed1/events.jsonl"), events);
+
+    let refused = run(&place, "--method er --name tiny --memory 10");
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("key `memory` differs"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("hint: "), "{}", refused.stderr);
+    assert_eq!(place.read("runs/tiny/er-seed1/events.jsonl"), events);
+
+    reports_show_the_records(&place);
+}
+
+fn reports_show_the_records(place: &Place) {
+    let table = place.say("report runs").done();
+    assert!(table.stdout.contains('±'), "{}", table.stdout);
+    assert!(place.has("runs/report.html"));
+    for (format, mark) in
+        [("markdown", "| "), ("latex", "\\begin{tabular}"), ("csv", "acc"), ("json", "{"), ("html", "<!")]
+    {
+        let shown = place.say(&format!("report runs/tiny --format {format}")).done();
+        assert!(shown.stdout.contains(mark), "{format}: {}", shown.stdout);
+        assert_eq!(shown.stderr, "", "{format}");
+        let file = place.say(&format!("report runs/tiny --format {format} --output shown.{format}")).done();
+        assert_eq!(file.stdout, "");
+        assert_eq!(place.read(&format!("shown.{format}")), shown.stdout);
+    }
+}
+
+#[test]
+fn one_seed_makes_one_record_whatever_the_threads() {
+    let place = Place::new();
+    run(&place, "--method er --online --name first --threads 1").done();
+    run(&place, "--method er --online --name second --threads 1").done();
+    run(&place, "--method er --online --name wide --threads 2").done();
+    let events = |name: &str| place.read(&format!("runs/{name}/er-seed1/events.jsonl"));
+    assert_eq!(events("first"), events("second"));
+    assert_eq!(events("first"), events("wide"));
+    let threads = |name: &str| {
+        let result: serde_json::Value =
+            serde_json::from_str(&place.read(&format!("runs/{name}/er-seed1/result.json"))).unwrap();
+        assert!(result["metrics"]["online_acc"].is_f64());
+        result["threads"].as_u64()
+    };
+    assert_eq!((threads("first"), threads("wide")), (Some(1), Some(2)));
+}
+
+#[test]
+fn an_exported_stream_runs_as_the_generated_one() {
+    let place = Place::new();
+    place.say("split export --out splits --method er --classes 4 --tasks 2 --per-class 16").done();
+    run(&place, "--method er --name drawn").done();
+    run(&place, "--method er --name read --split splits").done();
+    let events = |name: &str| place.read(&format!("runs/{name}/er-seed1/events.jsonl"));
+    assert_eq!(events("drawn"), events("read"));
+}
+
+#[test]
+fn configurations_with_labels_share_a_table_and_a_failing_run_stops_no_other() {
+    let place = Place::new();
+    let keys = "method = \"er\"\nclasses = 4\ntasks = 2\nper_class = 16\nwidth = 4\nupdates = 1\n";
+    place.write("some.toml", &format!("label = \"some\"\nmemory = 20\n{keys}"));
+    place.write("none.toml", &format!("label = \"none\"\nmemory = 0\n{keys}"));
+    place.write("wild.toml", &format!("label = \"wild\"\nlr = 1e30\n{keys}"));
+    let answer = place.say("run some.toml wild.toml none.toml --name both --out records");
+    assert_eq!(answer.code, 1, "{}", answer.whole());
+    for row in ["some", "none"] {
+        assert!(place.has(&format!("records/both/{row}-seed1/result.json")), "{}", answer.stderr);
+        assert!(answer.stdout.lines().any(|line| line.starts_with(row)), "{}", answer.stdout);
+    }
+    assert!(answer.stderr.contains("error: wild-seed1: the loss became"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("hint: lower `lr`"), "{}", answer.stderr);
+    assert!(place.read("records/both/wild-seed1/error.txt").starts_with("error: the loss became"));
+}

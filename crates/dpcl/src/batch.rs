@@ -1,0 +1,154 @@
+//! Batches: how stream samples and memory samples become one block of floats.
+//!
+//! A [`Batch`] holds images and labels, nothing else; no task, no position. Batches are made ahead on a second thread,
+//! each random stream drawn in the same order as if they were made one by one.
+
+use std::sync::mpsc::sync_channel;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    augment::{CutMix, Mix, Pipeline},
+    data::Image,
+    error::Result,
+    memory::{Drawn, Sample},
+    random::Random,
+    state::{Persist, State},
+};
+
+/// Augmented, normalised images and their labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// rows · size · size · 3 floats, channels last.
+    pub images: Vec<f32>,
+    /// Class of each row.
+    pub labels: Vec<usize>,
+    /// Memory slot of each memory row; they follow the stream rows.
+    pub slots: Vec<usize>,
+    /// How the rows were cut and mixed, if they were.
+    pub mix: Option<Mix>,
+}
+
+impl Batch {
+    /// Labels of the images mixed into each row.
+    pub fn partners(&self, mix: &Mix) -> Vec<usize> {
+        mix.permutation.iter().map(|&row| self.labels[row]).collect()
+    }
+}
+
+/// Makes batches; owns the random streams they are made with.
+#[derive(Clone)]
+pub struct Batcher {
+    pipeline: Pipeline,
+    cutmix: CutMix,
+    size: usize,
+    chance: Chances,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Chances {
+    augmentation: Random,
+    cutmix: Random,
+}
+
+impl Batcher {
+    /// A maker of batches of `size` × `size` images.
+    pub fn new(pipeline: Pipeline, cutmix: CutMix, size: usize, seed: u64) -> Self {
+        let chance = Chances {
+            augmentation: Random::named(seed, "augmentation"),
+            cutmix: Random::named(seed, "cutmix"),
+        };
+        Self { pipeline, cutmix, size, chance }
+    }
+
+    /// Height and width of the images.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// All `stream` samples, then the `drawn` memory samples, freshly augmented, cut and mixed when chance says so.
+    pub fn replay(&mut self, stream: &[Sample], drawn: &[Drawn]) -> Batch {
+        let length = self.size * self.size * 3;
+        let samples = || stream.iter().chain(drawn.iter().map(|drawn| &drawn.sample));
+        let mut images = vec![0.0; samples().count() * length];
+        for (sample, out) in samples().zip(images.chunks_exact_mut(length)) {
+            self.pipeline.train(&sample.image, &mut self.chance.augmentation, out);
+        }
+        let labels: Vec<usize> = samples().map(|sample| sample.class).collect();
+        let mix = self.cutmix.draw(labels.len(), self.size, self.size, &mut self.chance.cutmix);
+        if let Some(mix) = &mix {
+            mix.apply(&mut images, self.size, self.size);
+        }
+        Batch { images, labels, slots: drawn.iter().map(|drawn| drawn.slot).collect(), mix }
+    }
+
+    /// Clean, normalised floats of images for evaluation.
+    pub fn clean(&self, images: &[Image]) -> Vec<f32> {
+        let length = self.size * self.size * 3;
+        let mut floats = vec![0.0; images.len() * length];
+        for (image, out) in images.iter().zip(floats.chunks_exact_mut(length)) {
+            self.pipeline.test(image, out);
+        }
+        floats
+    }
+}
+
+impl Persist for Batcher {
+    fn save(&self, state: &mut State) {
+        state.put("chance", &self.chance);
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        self.chance = state.get("chance")?;
+        Ok(())
+    }
+}
+
+/// How many batches may wait for the learner.
+const AHEAD: usize = 2;
+
+/// Makes `count` things on a second thread, a little ahead of `consume`, which runs here and in order.
+///
+/// # Errors
+/// The first error of `consume`; what was made ahead is dropped.
+pub fn ahead<T: Send>(
+    count: usize,
+    mut make: impl FnMut() -> T + Send,
+    mut consume: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
+    if count <= 1 {
+        return (0..count).try_for_each(|_| consume(make()));
+    }
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(AHEAD);
+        scope.spawn(move || (0..count).try_for_each(|_| sender.send(make())));
+        receiver.into_iter().try_for_each(&mut consume)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn things_made_ahead_arrive_in_order_and_stop_on_error() {
+        let mut next = 0;
+        let mut met = Vec::new();
+        let make = || {
+            next += 1;
+            next
+        };
+        ahead(5, make, |thing| {
+            met.push(thing);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(met, [1, 2, 3, 4, 5]);
+
+        let mut made = 0;
+        let outcome = ahead(100, || made += 1, |()| Err(Error::NoClassYet));
+        assert!(matches!(outcome, Err(Error::NoClassYet)));
+        assert!(made < 100, "the maker stops when nobody listens");
+    }
+}

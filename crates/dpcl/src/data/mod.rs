@@ -1,0 +1,304 @@
+//! Where images come from.
+//!
+//! A [`Dataset`] is two lists of labelled images and the facts needed to feed them to a network. Images stay
+//! bytes; whoever needs floats makes them. This stage knows nothing of tasks, order or learning.
+//!
+//! [`list`] names the data sets there are and [`open`] opens one. A new one is a file here and a line in `REGISTRY`.
+
+use std::{fmt, path::Path, sync::Arc};
+
+use crate::error::{Error, Result};
+
+mod ahead;
+mod cifar;
+mod decode;
+mod download;
+mod embedded;
+mod fetch;
+mod folder;
+mod idx;
+mod imagenet;
+mod inspect;
+mod packed;
+mod places;
+mod statistics;
+
+pub use ahead::Ahead;
+pub use decode::read_image;
+pub use fetch::{MIRROR_VARIABLE, Progress, fetch, fetch_from};
+pub use folder::open as open_folder;
+pub use imagenet::WORDNET_IDS;
+pub use inspect::{ClassCount, Inspection, contact_sheet, inspect, png, tile};
+pub use packed::Packed;
+pub use statistics::Statistics;
+
+/// One RGB image as bytes, height × width × 3, row by row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Rows.
+    pub height: usize,
+    /// Columns.
+    pub width: usize,
+    /// `height * width * 3` bytes: red, green, blue of each pixel.
+    pub pixels: Arc<[u8]>,
+}
+
+/// Images that can be fetched by position, from memory or by decoding a file when asked.
+pub trait ImageSource: Send + Sync {
+    /// The image at `index`, already of the data set's size.
+    ///
+    /// # Errors
+    /// When its file has gone or cannot be decoded.
+    fn image(&self, index: usize) -> Result<Image>;
+
+    /// Where the image lies inside its set, as `<split>/<class>/<file>`, if every image is a file of its own.
+    fn file_name(&self, _index: usize) -> Option<String> {
+        None
+    }
+}
+
+/// Labelled images: `labels[i]` is the class of `images.image(i)`.
+pub struct Split {
+    /// Class of each image, an index into [`Dataset::classes`].
+    pub labels: Vec<usize>,
+    /// The images.
+    pub images: Arc<dyn ImageSource>,
+}
+
+/// Which AutoAugment policy suits a data set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// No AutoAugment.
+    None,
+    /// The policy found on CIFAR-10, for small images.
+    Cifar10,
+    /// The policy found on ImageNet.
+    Imagenet,
+}
+
+/// A data set in its official order.
+pub struct Dataset {
+    /// Lower-case name as used in configurations and records.
+    pub name: String,
+    /// Class names; a label indexes this list.
+    pub classes: Vec<String>,
+    /// For CIFAR-100: the superclass index of each class.
+    pub superclasses: Option<Vec<usize>>,
+    /// Height and width of every image.
+    pub size: usize,
+    /// Per-channel mean of the training images, scaled to 0..1.
+    pub mean: [f32; 3],
+    /// Per-channel standard deviation of the training images, scaled to 0..1.
+    pub std: [f32; 3],
+    /// AutoAugment policy used unless the configuration names another.
+    pub policy: Policy,
+    /// Training images.
+    pub train: Split,
+    /// Test images.
+    pub test: Split,
+}
+
+impl fmt::Debug for Split {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "Split of {} images", self.labels.len())
+    }
+}
+
+impl fmt::Debug for Dataset {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter
+            .debug_struct("Dataset")
+            .field("name", &self.name)
+            .field("classes", &self.classes.len())
+            .field("size", &self.size)
+            .field("train", &self.train)
+            .field("test", &self.test)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is known of a data set before it is opened.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct DatasetInfo {
+    /// Name in configurations, records and on the command line.
+    pub name: &'static str,
+    /// One line on what it shows.
+    pub about: &'static str,
+    /// Number of classes, where it is fixed.
+    pub classes: Option<usize>,
+    /// Training images of the official set.
+    pub train: Option<usize>,
+    /// Test images of the official set.
+    pub test: Option<usize>,
+    /// Height and width of the images unless another size is asked for.
+    pub size: usize,
+    /// Whether another size may be asked for.
+    pub any_size: bool,
+    /// Whether `fetch` can download it.
+    pub fetchable: bool,
+    /// Whether it is looked for in a directory; if not it is built in.
+    pub needs_directory: bool,
+    #[serde(skip)]
+    open: fn(&Path, usize) -> Result<Dataset>,
+    #[serde(skip)]
+    is_at: fn(&Path) -> bool,
+}
+
+const BUILT_IN: DatasetInfo = DatasetInfo {
+    name: embedded::NAME,
+    about: "clothes, 250 training and 50 test images of each of 10 classes of Fashion-MNIST, built in",
+    classes: Some(10),
+    train: Some(2_500),
+    test: Some(500),
+    size: idx::SIZE,
+    any_size: false,
+    fetchable: false,
+    needs_directory: false,
+    open: |_, _| embedded::open(),
+    is_at: |_| false,
+};
+
+/// Every data set, the default first. A path is recognised as the first that fits, so special ones go before general.
+static REGISTRY: [DatasetInfo; 7] = [
+    BUILT_IN,
+    DatasetInfo {
+        name: "cifar10",
+        about: "CIFAR-10: animals and vehicles, 32 × 32",
+        train: Some(50_000),
+        test: Some(10_000),
+        fetchable: true,
+        needs_directory: true,
+        open: |directory, _| cifar::open(&cifar::CIFAR10, directory),
+        is_at: |path| cifar::CIFAR10.is_in(path) || cifar::CIFAR10.is_archive(path),
+        ..BUILT_IN
+    },
+    DatasetInfo {
+        name: "cifar100",
+        about: "CIFAR-100: 100 classes of things in 20 superclasses, 32 × 32",
+        classes: Some(100),
+        train: Some(50_000),
+        test: Some(10_000),
+        fetchable: true,
+        needs_directory: true,
+        open: |directory, _| cifar::open(&cifar::CIFAR100, directory),
+        is_at: |path| cifar::CIFAR100.is_in(path) || cifar::CIFAR100.is_archive(path),
+        ..BUILT_IN
+    },
+    DatasetInfo {
+        name: "fashion-mnist",
+        about: "Fashion-MNIST: clothes, grey, 28 × 28 in a border",
+        train: Some(60_000),
+        test: Some(10_000),
+        fetchable: true,
+        needs_directory: true,
+        open: |directory, _| idx::open(&idx::FASHION, directory),
+        is_at: |path| idx::FASHION.is_in(path) && !idx::MNIST.is_in(path),
+        ..BUILT_IN
+    },
+    DatasetInfo {
+        name: "mnist",
+        about: "MNIST: handwritten digits, grey, 28 × 28 in a border",
+        train: Some(60_000),
+        test: Some(10_000),
+        fetchable: true,
+        needs_directory: true,
+        open: |directory, _| idx::open(&idx::MNIST, directory),
+        is_at: |path| idx::MNIST.is_in(path),
+        ..BUILT_IN
+    },
+    DatasetInfo {
+        name: "imagenet100",
+        about: "ImageNet-100: the first 100 classes of an ILSVRC-2012 tree",
+        classes: Some(WORDNET_IDS.len()),
+        train: Some(129_395),
+        test: Some(5_000),
+        size: imagenet::DEFAULT_SIZE,
+        any_size: true,
+        needs_directory: true,
+        open: imagenet::open,
+        is_at: imagenet::is_in,
+        ..BUILT_IN
+    },
+    DatasetInfo {
+        name: "folder",
+        about: "your own images: train/<class>/* and test/<class>/* (or val), PNG or JPEG of any size",
+        classes: None,
+        train: None,
+        test: None,
+        size: folder::DEFAULT_SIZE,
+        any_size: true,
+        needs_directory: true,
+        open: |directory, size| folder::open(directory, size, None),
+        is_at: folder::is_in,
+        ..BUILT_IN
+    },
+];
+
+/// Every data set there is, the default first.
+pub fn list() -> &'static [DatasetInfo] {
+    &REGISTRY
+}
+
+/// What is known of the data set called `name`.
+///
+/// # Errors
+/// When there is none; the error knows the names.
+pub fn info(name: &str) -> Result<&'static DatasetInfo> {
+    REGISTRY.iter().find(|info| info.name == name).ok_or_else(|| Error::UnknownName {
+        kind: "data set",
+        name: name.to_owned(),
+        known: REGISTRY.iter().map(|info| info.name.to_owned()).collect(),
+    })
+}
+
+/// Opens a data set.
+///
+/// `directory` is its own folder, that folder's parent or its archive; `folder` takes the folder itself; the built-in set
+/// needs none. `size` is the side of the images served, for sets that can be resized.
+///
+/// # Errors
+/// When the name is unknown, the data are not there or damaged, or the size cannot be had.
+pub fn open(name: &str, directory: Option<&Path>, size: Option<usize>) -> Result<Dataset> {
+    let info = info(name)?;
+    let wanted = size.unwrap_or(info.size);
+    if wanted != info.size && !info.any_size {
+        let problem = format!("is {wanted}, but {name} has images of {0} × {0}", info.size);
+        return Err(Error::bad_key("size", problem));
+    }
+    match directory {
+        Some(directory) => (info.open)(directory, wanted),
+        None if !info.needs_directory => (info.open)(Path::new(""), wanted),
+        None => Err(Error::NoData {
+            name: name.to_owned(),
+            looked: Vec::new(),
+            hint: "say where it is with `--data-dir`".into(),
+        }),
+    }
+}
+
+/// Which data set lies at `path`, going by the names of files and folders.
+///
+/// # Errors
+/// When it looks like none of them; data sets one step below are named.
+pub fn recognise(path: &Path) -> Result<&'static DatasetInfo> {
+    let at = |path: &Path| REGISTRY.iter().find(|info| (info.is_at)(path));
+    if let Some(info) = at(path) {
+        return Ok(info);
+    }
+    let below: Vec<String> = places::children(path)
+        .iter()
+        .filter_map(|child| at(child).map(|info| format!("{} ({})", child.display(), info.name)))
+        .collect();
+    let hint = if below.is_empty() {
+        "name a folder with CIFAR binary files, IDX files or `train/<class>/` and `test/<class>/`, or an official \
+         archive"
+            .to_owned()
+    } else {
+        format!("name one of these: {}", below.join(", "))
+    };
+    Err(Error::bad_data(path, "is no data set of a known kind", hint))
+}
+
+#[cfg(test)]
+mod tests;

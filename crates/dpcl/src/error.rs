@@ -1,0 +1,180 @@
+//! The one error type of the library. A variant names what the reader can fix; `hint` says how.
+
+use std::path::PathBuf;
+
+/// Everything that can go wrong while reading data, building a run or learning.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file or folder could not be opened, read or written.
+    #[error("cannot {action} {}", path.display())]
+    Io {
+        /// What was attempted: "read", "write", "open", …
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+
+    /// A data file is there but is not what it should be.
+    #[error("{}: {problem}", path.display())]
+    BadData {
+        /// The offending file or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+        /// What to do about it.
+        hint: String,
+    },
+
+    /// A data set that is in none of the places where it was looked for.
+    #[error("no {name} data found; looked for {}", list_paths(looked))]
+    NoData {
+        /// The data set's name.
+        name: String,
+        /// Every file or folder that would have done, in the order tried.
+        looked: Vec<PathBuf>,
+        /// How to get the data.
+        hint: String,
+    },
+
+    /// A download that did not arrive whole.
+    #[error("{url}: {problem}")]
+    Download {
+        /// The address asked.
+        url: String,
+        /// What went wrong.
+        problem: String,
+        /// How to go on.
+        hint: String,
+    },
+
+    /// A configuration key has a value that cannot be run.
+    #[error("configuration key `{key}`: {problem}")]
+    BadKey {
+        /// The key, dotted as in a configuration file.
+        key: String,
+        /// What is wrong with its value.
+        problem: String,
+    },
+
+    /// A configuration that cannot be read at all: not TOML, an unknown key, a value of another type.
+    #[error("configuration: {problem}")]
+    BadConfig {
+        /// What the reader of the configuration said, the offending key included.
+        problem: String,
+    },
+
+    /// A name that no registered thing has.
+    #[error("there is no {kind} called `{name}`")]
+    UnknownName {
+        /// What kind of thing was asked for: "method", "dataset", …
+        kind: &'static str,
+        /// The name that was given.
+        name: String,
+        /// The names that exist.
+        known: Vec<String>,
+    },
+
+    /// A saved state lacks an entry or holds one of another form.
+    #[error("saved state: entry `{key}` {problem}")]
+    BadState {
+        /// The entry's full name.
+        key: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+
+    /// An image of another shape than the learner was made for.
+    #[error("an image of {found} was given to a learner of {expected}")]
+    WrongShape {
+        /// The learner's shape.
+        expected: String,
+        /// The image's shape.
+        found: String,
+    },
+
+    /// A run folder that belongs to another configuration.
+    #[error("{} holds a run of another configuration: key `{key}` differs", path.display())]
+    OtherConfig {
+        /// The run's folder.
+        path: PathBuf,
+        /// The first key that differs, dotted.
+        key: String,
+    },
+
+    /// The run was stopped from outside.
+    #[error("interrupted")]
+    Interrupted,
+
+    /// Training ran away.
+    #[error("the loss became {loss} at learning rate {rate} on a batch of classes {labels:?}")]
+    LossNotFinite {
+        /// The loss.
+        loss: f64,
+        /// The rate of the step.
+        rate: f64,
+        /// Classes of the batch, numbered in order of first arrival.
+        labels: Vec<usize>,
+    },
+
+    /// A prediction was asked for before any class was met.
+    #[error("nothing has been learned yet, so there is no class to answer with")]
+    NoClassYet,
+}
+
+/// The library's result type.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Wraps an input/output error with what was attempted and where.
+    pub fn io(action: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        Self::Io { action, path: path.into(), source }
+    }
+
+    /// A data file that is not what it should be, with a way out.
+    pub fn bad_data(path: impl Into<PathBuf>, problem: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::BadData { path: path.into(), problem: problem.into(), hint: hint.into() }
+    }
+
+    /// A configuration value that cannot be run.
+    pub fn bad_key(key: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::BadKey { key: key.into(), problem: problem.into() }
+    }
+
+    /// A configuration that cannot be read, with the method tables that are allowed beside the common keys.
+    pub fn bad_config(error: &toml::de::Error, sections: &[&str]) -> Self {
+        let mut problem = error.message().to_owned();
+        if problem.contains("unknown field") && !sections.is_empty() {
+            problem = format!("{problem}; or a table of a method's own keys: {}", sections.join(", "));
+        }
+        Self::BadConfig { problem }
+    }
+
+    /// What the reader can do about it, where we know.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::BadData { hint, .. } | Self::NoData { hint, .. } | Self::Download { hint, .. } => {
+                Some(hint.clone())
+            }
+            Self::UnknownName { known, .. } => Some(format!("known names: {}", known.join(", "))),
+            Self::OtherConfig { .. } => {
+                Some("give another `--name` or `--out`; records are never overwritten".into())
+            }
+            Self::LossNotFinite { .. } => Some("lower `lr`, or look for damaged images".into()),
+            Self::NoClassYet => Some("call `observe` with at least one labelled image first".into()),
+            Self::WrongShape { .. } => {
+                Some("resize the image, or make a learner of that shape".into())
+            }
+            Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                Some("check who owns the file and its permissions".into())
+            }
+            _ => None,
+        }
+    }
+}
+
+fn list_paths(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,79 @@
+//! How well it answers: right answers per class on test images of the classes met so far.
+//!
+//! Evaluation reads a learner and changes nothing in it. Metrics are computed from these counts by the record's
+//! readers, never here.
+
+use std::sync::Arc;
+
+use dpcl_report::record::ClassCount;
+
+use crate::{
+    data::{Dataset, Image, ImageSource},
+    error::Result,
+    learner::{Label, Learner},
+    stream::Parts,
+};
+
+/// Test images by class.
+pub struct TestSet {
+    images: Arc<dyn ImageSource>,
+    positions: Vec<Vec<usize>>,
+}
+
+/// Images answered at once.
+const ROWS: usize = 128;
+
+impl TestSet {
+    /// The official test images, or the training images held out from the stream.
+    pub fn new(dataset: &Dataset, parts: &Parts) -> Self {
+        let classes = dataset.classes.len();
+        let mut positions = vec![Vec::new(); classes];
+        let images = match parts.heldout() {
+            Some(heldout) => {
+                heldout.iter().for_each(|&position| positions[dataset.train.labels[position]].push(position));
+                Arc::clone(&dataset.train.images)
+            }
+            None => {
+                for (position, &label) in dataset.test.labels.iter().enumerate() {
+                    positions[label].push(position);
+                }
+                Arc::clone(&dataset.test.images)
+            }
+        };
+        Self { images, positions }
+    }
+
+    /// Counts right answers on the test images of every class the learner has met.
+    ///
+    /// # Errors
+    /// When a test image cannot be read.
+    pub fn evaluate(&self, learner: &Learner) -> Result<Vec<ClassCount>> {
+        let numbers: Vec<usize> = learner.labels().iter().map(number).collect();
+        let queue: Vec<(usize, usize)> = numbers
+            .iter()
+            .enumerate()
+            .flat_map(|(met, &class)| self.positions[class].iter().map(move |&position| (met, position)))
+            .collect();
+        let mut counts: Vec<ClassCount> = numbers
+            .iter()
+            .map(|&class| ClassCount { class, correct: 0, total: self.positions[class].len() as u64 })
+            .collect();
+        for chunk in queue.chunks(ROWS) {
+            let images: Vec<Image> =
+                chunk.iter().map(|&(_, position)| self.images.image(position)).collect::<Result<_>>()?;
+            for (scores, &(met, _)) in learner.scores(&images)?.iter().zip(chunk) {
+                counts[met].correct += u64::from(scores.best() == met);
+            }
+        }
+        counts.sort_by_key(|count| count.class);
+        Ok(counts)
+    }
+}
+
+/// A run labels samples by the data set's class numbers.
+fn number(label: &Label) -> usize {
+    match label {
+        Label::Number(number) => usize::try_from(*number).unwrap_or(usize::MAX),
+        Label::Name(_) => usize::MAX,
+    }
+}

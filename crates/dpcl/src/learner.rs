@@ -1,0 +1,316 @@
+//! The type a library user holds: network, memory and method behind two verbs, `observe` and `predict`.
+//!
+//! Labels are any strings or integers; classes are numbered here in order of first arrival and are never announced
+//! in advance.
+
+use std::{collections::HashMap, fmt, path::Path};
+
+use burn::tensor::Device;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    augment::{CutMix, Pipeline},
+    batch::Batcher,
+    config::Config,
+    data::{Image, Policy},
+    error::{Error, Result},
+    memory::{Memory, Sample},
+    methods::{self, Core, Knowledge, Method, Step},
+    model::{Architecture, Growth, Model},
+    state::{Persist, State},
+    weights_file,
+};
+
+/// Size of the images a learner takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Colours; 3.
+    pub channels: usize,
+    /// Rows.
+    pub height: usize,
+    /// Columns.
+    pub width: usize,
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} × {} pixels with {} colours", self.height, self.width, self.channels)
+    }
+}
+
+/// What a class is called.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Label {
+    /// A number.
+    Number(i64),
+    /// A name.
+    Name(String),
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(formatter),
+            Self::Name(name) => name.fmt(formatter),
+        }
+    }
+}
+
+impl From<&str> for Label {
+    fn from(name: &str) -> Self {
+        Self::Name(name.to_owned())
+    }
+}
+
+impl From<String> for Label {
+    fn from(name: String) -> Self {
+        Self::Name(name)
+    }
+}
+
+impl From<i64> for Label {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<usize> for Label {
+    fn from(number: usize) -> Self {
+        Self::Number(number as i64)
+    }
+}
+
+/// What one observation set off.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observation {
+    /// Whether the label had never been met.
+    pub new_class: bool,
+    /// Training steps taken.
+    pub steps: Vec<Step>,
+}
+
+/// An answer for one image.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// The most probable class.
+    pub label: Label,
+    /// Every class met so far with its probability, in order of first arrival.
+    pub probabilities: Vec<(Label, f32)>,
+    /// How much the heads disagree: mutual information in nats, 0 with one head.
+    pub disagreement: f64,
+}
+
+/// A learner that takes samples one by one and answers at any time.
+pub struct Learner {
+    config: Config,
+    shape: Shape,
+    core: Core,
+    method: Box<dyn Method>,
+    labels: Vec<Label>,
+    numbers: HashMap<Label, usize>,
+    samples: u64,
+    updates: u64,
+}
+
+impl Learner {
+    /// A learner that knows no class yet. Images of `shape` are expected; their colours are normalised with the
+    /// configured `mean` and `std` (0.5 and 0.25 unless given).
+    ///
+    /// # Errors
+    /// When the configuration or the shape cannot be run, or the file of initial weights cannot be read.
+    pub fn new(config: &Config, shape: Shape) -> Result<Self> {
+        if shape.channels != 3 || shape.height != shape.width {
+            let expected = "square images with 3 colours".into();
+            return Err(Error::WrongShape { expected, found: shape.to_string() });
+        }
+        let mut config = config.clone();
+        config.settings.size = Some(shape.height);
+        let config = config.resolve()?;
+        let settings = &config.settings;
+        let info = methods::find(&settings.method)?;
+        let device = Device::flex();
+        let architecture =
+            Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
+        let method = (info.build)(&config)?;
+        let mut model = Model::new(architecture, method.heads(), settings.seed, &device);
+        if let Some(path) = &settings.weights {
+            weights_file::load_encoder(Path::new(path), &mut model.encoder)?;
+        }
+        let growth = Growth {
+            keep_bias: settings.head_keep_bias,
+            keep_moments: settings.head_keep_adam.unwrap_or(info.keep_adam),
+        };
+        let core = Core { model, batcher: batcher(&config, shape.height), growth };
+        Ok(Self {
+            config,
+            shape,
+            core,
+            method,
+            labels: Vec::new(),
+            numbers: HashMap::new(),
+            samples: 0,
+            updates: 0,
+        })
+    }
+
+    /// Takes in one labelled image.
+    ///
+    /// # Errors
+    /// When the image has another shape or training runs away.
+    pub fn observe(&mut self, image: &Image, label: impl Into<Label>) -> Result<Observation> {
+        self.check(image)?;
+        let label = label.into();
+        let known = self.labels.len();
+        let class = *self.numbers.entry(label.clone()).or_insert(known);
+        let new_class = class == known;
+        if new_class {
+            self.labels.push(label);
+        }
+        self.samples += 1;
+        let steps = self.method.observe(&mut self.core, Sample { image: image.clone(), class })?;
+        self.updates += steps.len() as u64;
+        Ok(Observation { new_class, steps })
+    }
+
+    /// Takes in labelled images in order.
+    ///
+    /// # Errors
+    /// As for [`Learner::observe`]; images before the failing one are learned.
+    pub fn observe_all<'a, L: Into<Label>>(
+        &mut self,
+        samples: impl IntoIterator<Item = (&'a Image, L)>,
+    ) -> Result<Vec<Observation>> {
+        samples.into_iter().map(|(image, label)| self.observe(image, label)).collect()
+    }
+
+    /// Learns from samples still waiting for their batch to fill.
+    ///
+    /// # Errors
+    /// When training runs away.
+    pub fn flush(&mut self) -> Result<Vec<Step>> {
+        let steps = self.method.flush(&mut self.core)?;
+        self.updates += steps.len() as u64;
+        Ok(steps)
+    }
+
+    /// Tells the method that a task ended, if it is of the kind that is told.
+    ///
+    /// # Errors
+    /// When the method's work at task ends fails.
+    pub fn task_end(&mut self) -> Result<()> {
+        match self.knowledge() {
+            Knowledge::None => Ok(()),
+            Knowledge::TaskEnds | Knowledge::TaskIds => self.method.task_end(&mut self.core),
+        }
+    }
+
+    /// Answers for one image.
+    ///
+    /// # Errors
+    /// [`Error::NoClassYet`] before the first observation; when the image has another shape.
+    pub fn predict(&self, image: &Image) -> Result<Prediction> {
+        let mut answers = self.predict_all(std::slice::from_ref(image))?;
+        answers.pop().ok_or(Error::NoClassYet)
+    }
+
+    /// Answers for many images at once, which is faster than one by one.
+    ///
+    /// # Errors
+    /// As for [`Learner::predict`].
+    pub fn predict_all(&self, images: &[Image]) -> Result<Vec<Prediction>> {
+        let scores = self.scores(images)?;
+        let answer = |scores: methods::Scores| Prediction {
+            label: self.labels[scores.best()].clone(),
+            disagreement: scores.disagreement,
+            probabilities: self.labels.iter().cloned().zip(scores.probabilities).collect(),
+        };
+        Ok(scores.into_iter().map(answer).collect())
+    }
+
+    /// Probabilities by class number, for evaluators.
+    pub(crate) fn scores(&self, images: &[Image]) -> Result<Vec<methods::Scores>> {
+        if self.labels.is_empty() {
+            return Err(Error::NoClassYet);
+        }
+        images.iter().try_for_each(|image| self.check(image))?;
+        self.method.predict(&self.core, images)
+    }
+
+    /// Labels met so far, in order of first arrival.
+    pub fn labels(&self) -> &[Label] {
+        &self.labels
+    }
+
+    /// Samples taken in so far.
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// Training steps taken so far.
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// The resolved configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The memory, for methods that have one.
+    pub fn memory(&self) -> Option<&Memory> {
+        self.method.memory()
+    }
+
+    /// What the method is told beyond images and labels.
+    pub fn knowledge(&self) -> Knowledge {
+        methods::find(&self.config.settings.method).map_or(Knowledge::None, |info| info.knowledge)
+    }
+
+    /// Counts the method wants on record.
+    pub fn counters(&self) -> std::collections::BTreeMap<String, f64> {
+        self.method.counters()
+    }
+
+    fn check(&self, image: &Image) -> Result<()> {
+        let found = Shape { channels: 3, height: image.height, width: image.width };
+        if found != self.shape {
+            return Err(Error::WrongShape { expected: self.shape.to_string(), found: found.to_string() });
+        }
+        Ok(())
+    }
+}
+
+impl Persist for Learner {
+    fn save(&self, state: &mut State) {
+        state.put("labels", &self.labels);
+        state.put("samples", &self.samples);
+        state.put("updates", &self.updates);
+        state.save_part("core", &self.core);
+        state.save_part("method", &*self.method);
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        self.labels = state.get("labels")?;
+        self.numbers = self.labels.iter().cloned().zip(0..).collect();
+        self.samples = state.get("samples")?;
+        self.updates = state.get("updates")?;
+        state.load_part("core", &mut self.core)?;
+        state.load_part("method", &mut *self.method)
+    }
+}
+
+fn batcher(config: &Config, size: usize) -> Batcher {
+    let settings = &config.settings;
+    let default_policy = if size < 64 { Policy::Cifar10 } else { Policy::Imagenet };
+    let pipeline = Pipeline {
+        padding: settings.pad_crop.unwrap_or(size / 8),
+        flip: true,
+        policy: settings.autoaugment.unwrap_or(default_policy),
+        mean: settings.mean.unwrap_or([0.5; 3]),
+        std: settings.std.unwrap_or([0.25; 3]),
+    };
+    let cutmix =
+        CutMix { probability: settings.cutmix_prob.unwrap_or(0.0), alpha: settings.cutmix_alpha };
+    Batcher::new(pipeline, cutmix, size, settings.seed)
+}

@@ -1,0 +1,55 @@
+//! A learner that never stops.
+//!
+//! dpcl learns image classes from a stream it sees once, with no task information, inside a small fixed memory, and
+//! answers at any time. Folders are the pipeline:
+//!
+//! [`data`] → [`stream`] → [`batch`] ([`augment`]) → [`methods`] ([`model`], [`memory`], [`rate`]) → [`eval`] → record.
+//!
+//! # Example
+//!
+//! ```
+//! use dpcl::{Config, Image, Learner, Shape};
+//!
+//! # fn main() -> dpcl::Result<()> {
+//! let mut config = Config::default();
+//! config.settings.width = Some(4);
+//! config.settings.memory = Some(50);
+//! let mut learner = Learner::new(&config, Shape { channels: 3, height: 16, width: 16 })?;
+//!
+//! let dark = Image { height: 16, width: 16, pixels: vec![20; 16 * 16 * 3].into() };
+//! let bright = Image { height: 16, width: 16, pixels: vec![230; 16 * 16 * 3].into() };
+//! for _ in 0..8 {
+//!     learner.observe(&dark, "night")?;
+//!     learner.observe(&bright, "day")?;
+//! }
+//!
+//! let answer = learner.predict(&bright)?;
+//! assert_eq!(answer.probabilities.len(), 2);
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod augment;
+pub mod batch;
+pub mod config;
+pub mod data;
+pub mod error;
+pub mod eval;
+pub mod folder;
+pub mod learner;
+pub mod memory;
+pub mod methods;
+pub mod model;
+mod process;
+pub mod random;
+pub mod rate;
+pub mod run;
+pub mod state;
+pub mod stream;
+mod weights_file;
+
+pub use config::{Config, Settings};
+pub use data::Image;
+pub use error::{Error, Result};
+pub use learner::{Label, Learner, Observation, Prediction, Shape};
+pub use run::{Progress, Run, Watch};

@@ -1,0 +1,264 @@
+//! What is kept of the stream.
+//!
+//! A [`Memory`] is a fixed number of slots and a [`Scheme`] that decides which slot a newcomer gets, if any. Drawing is
+//! the same for every scheme: uniform, without replacement. The memory does not know how its samples are used.
+
+mod reservoir;
+
+pub use reservoir::Reservoir;
+
+use crate::{
+    data::Image,
+    error::{Error, Result},
+    random::Random,
+    state::{Array, Elements, Persist, State},
+};
+
+/// A source of chance, so that rules can be tested with given numbers.
+pub trait Chance {
+    /// Uniform in [0, 1).
+    fn uniform(&mut self) -> f64;
+
+    /// Uniform integer below `count`.
+    fn below(&mut self, count: usize) -> usize {
+        ((self.uniform() * count as f64) as usize).min(count.saturating_sub(1))
+    }
+}
+
+impl Chance for Random {
+    fn uniform(&mut self) -> f64 {
+        Random::uniform(self)
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        Random::below(self, count)
+    }
+}
+
+/// A labelled image.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// The raw, unaugmented image.
+    pub image: Image,
+    /// Its class, numbered in order of first arrival.
+    pub class: usize,
+}
+
+/// A stored sample drawn for rehearsal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn {
+    /// The slot it lies in.
+    pub slot: usize,
+    /// The sample.
+    pub sample: Sample,
+}
+
+/// A sample that asks for a place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Offer {
+    /// Its class.
+    pub class: usize,
+    /// How much the learner's heads disagree on it; schemes that do not weigh samples ignore it.
+    pub disagreement: f64,
+}
+
+/// Where a newcomer goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A free slot at the end.
+    Append,
+    /// The slot of a sample that leaves.
+    Replace(usize),
+    /// Nowhere.
+    Refuse,
+}
+
+/// What a scheme sees of the memory; index = slot.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// Class in each filled slot.
+    pub classes: &'a [usize],
+    /// Running average of the disagreement on each filled slot.
+    pub history: &'a [f64],
+    /// Slots in all; fewer filled ones means free slots.
+    pub capacity: usize,
+}
+
+/// A rule for who stays.
+pub trait Scheme: Persist + Send + Sync {
+    /// Decides on one offer.
+    fn place(&mut self, view: View<'_>, offer: Offer, chance: &mut dyn Chance) -> Place;
+}
+
+/// A scheme that can be named in a configuration.
+pub struct SchemeInfo {
+    /// Name in configurations.
+    pub name: &'static str,
+    /// What it keeps.
+    pub about: &'static str,
+    build: fn() -> Box<dyn Scheme>,
+}
+
+/// Every scheme that can be named.
+pub const SCHEMES: &[SchemeInfo] = &[SchemeInfo {
+    name: "reservoir",
+    about: "every sample of the stream is equally likely to be kept",
+    build: || Box::new(Reservoir::default()),
+}];
+
+/// Fixed slots under one scheme.
+pub struct Memory {
+    capacity: usize,
+    slots: Vec<Sample>,
+    history: Vec<f64>,
+    scheme: Box<dyn Scheme>,
+    policy: Random,
+    draws: Random,
+}
+
+impl Memory {
+    /// An empty memory of `capacity` slots under the named scheme.
+    ///
+    /// # Errors
+    /// When no scheme has that name.
+    pub fn new(scheme: &str, capacity: usize, seed: u64) -> Result<Self> {
+        let info = SCHEMES.iter().find(|info| info.name == scheme).ok_or_else(|| Error::UnknownName {
+            kind: "memory scheme",
+            name: scheme.to_owned(),
+            known: SCHEMES.iter().map(|info| info.name.to_owned()).collect(),
+        })?;
+        Ok(Self {
+            capacity,
+            slots: Vec::new(),
+            history: Vec::new(),
+            scheme: (info.build)(),
+            policy: Random::named(seed, "memory-policy"),
+            draws: Random::named(seed, "memory-draws"),
+        })
+    }
+
+    /// Slots in all.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The stored samples, in slot order.
+    pub fn slots(&self) -> &[Sample] {
+        &self.slots
+    }
+
+    /// Offers a sample; says where it went.
+    pub fn offer(&mut self, sample: &Sample, disagreement: f64) -> Place {
+        let classes: Vec<usize> = self.slots.iter().map(|slot| slot.class).collect();
+        let view = View { classes: &classes, history: &self.history, capacity: self.capacity };
+        let offer = Offer { class: sample.class, disagreement };
+        let place = self.scheme.place(view, offer, &mut self.policy);
+        match place {
+            Place::Append => {
+                self.slots.push(sample.clone());
+                self.history.push(disagreement);
+            }
+            Place::Replace(slot) => {
+                self.slots[slot] = sample.clone();
+                self.history[slot] = disagreement;
+            }
+            Place::Refuse => {}
+        }
+        place
+    }
+
+    /// Moves the history of rehearsed slots towards their new disagreement by `rate`; returns the summed difference
+    /// between the new values and the old history.
+    pub fn rehearsed(&mut self, slots: &[usize], disagreement: &[f64], rate: f64) -> f64 {
+        let mut change = 0.0;
+        for (&slot, &value) in slots.iter().zip(disagreement) {
+            let history = &mut self.history[slot];
+            change += value - *history;
+            *history = (1.0 - rate) * *history + rate * value;
+        }
+        change
+    }
+
+    /// Running average of the disagreement on each filled slot.
+    pub fn history(&self) -> &[f64] {
+        &self.history
+    }
+
+    /// Draws up to `count` distinct samples, uniformly.
+    pub fn draw(&mut self, count: usize) -> Vec<Drawn> {
+        let slots = self.draws.distinct(self.slots.len(), count);
+        slots.into_iter().map(|slot| Drawn { slot, sample: self.slots[slot].clone() }).collect()
+    }
+
+    /// How many slots each class holds; index = class.
+    pub fn histogram(&self) -> Vec<usize> {
+        let mut counts = Vec::new();
+        for slot in &self.slots {
+            if counts.len() <= slot.class {
+                counts.resize(slot.class + 1, 0);
+            }
+            counts[slot.class] += 1;
+        }
+        counts
+    }
+}
+
+impl Persist for Memory {
+    fn save(&self, state: &mut State) {
+        let classes: Vec<usize> = self.slots.iter().map(|slot| slot.class).collect();
+        state.put("classes", &classes);
+        state.put("history", &self.history);
+        state.put("policy", &self.policy);
+        state.put("draws", &self.draws);
+        save_images("images", self.slots.iter().map(|slot| &slot.image), state);
+        state.save_part("scheme", &*self.scheme);
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        let classes: Vec<usize> = state.get("classes")?;
+        let images = load_images("images", state)?;
+        self.history = state.get("history")?;
+        let filled = images.len();
+        if classes.len() != filled || self.history.len() != filled || filled > self.capacity {
+            let problem = format!(
+                "holds {filled} images, {} classes and {} histories for {} slots",
+                classes.len(),
+                self.history.len(),
+                self.capacity
+            );
+            return Err(Error::BadState { key: "classes".into(), problem });
+        }
+        self.slots =
+            images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
+        self.policy = state.get("policy")?;
+        self.draws = state.get("draws")?;
+        state.load_part("scheme", &mut *self.scheme)
+    }
+}
+
+/// Stores images of one size as a byte array [count, height, width, 3].
+pub fn save_images<'a>(key: &str, images: impl Iterator<Item = &'a Image>, state: &mut State) {
+    let (mut bytes, mut shape) = (Vec::new(), vec![0, 0, 0, 3]);
+    for image in images {
+        bytes.extend_from_slice(&image.pixels);
+        shape = vec![shape[0] + 1, image.height, image.width, 3];
+    }
+    state.put_array(key, Array::bytes(shape, bytes));
+}
+
+/// Reads back what [`save_images`] stored.
+///
+/// # Errors
+/// When the entry is missing or its bytes do not fill its shape.
+pub fn load_images(key: &str, state: &State) -> Result<Vec<Image>> {
+    let array = state.array(key)?;
+    let bad = || Error::BadState { key: key.into(), problem: "is not a list of RGB images".into() };
+    let (&[count, height, width, 3], Elements::U8(bytes)) = (&array.shape[..], &array.elements) else {
+        return Err(bad());
+    };
+    if bytes.len() != count * height * width * 3 {
+        return Err(bad());
+    }
+    let length = (height * width * 3).max(1);
+    Ok(bytes.chunks(length).map(|pixels| Image { height, width, pixels: pixels.into() }).collect())
+}

@@ -1,0 +1,19 @@
+//! Training on the stream alone, without memory: the floor that every method must beat.
+//!
+//! It is experience replay with no slots, so batches hold the stream half only.
+
+use super::{Knowledge, MethodInfo, er::Er, no_keys, replay::Replay};
+
+/// How the method is listed and built.
+pub const INFO: MethodInfo = MethodInfo {
+    name: "finetune",
+    about: "the stream alone, no memory: the floor",
+    knowledge: Knowledge::None,
+    section: "finetune",
+    memory_scheme: "reservoir",
+    rate: "exp-reset",
+    keep_adam: false,
+    cutmix: 0.5,
+    check: no_keys,
+    build: |config| Ok(Box::new(Er { replay: Replay::new(config, Some(0))? })),
+};

@@ -1,0 +1,254 @@
+//! How it learns: one file a method.
+//!
+//! A [`Method`] holds the values it needs (memory, rate rule, perturbations) and works on a [`Core`]: the network and
+//! the maker of batches. It sees samples one by one and is never told about tasks, unless it declares
+//! [`Knowledge`] beyond that; every table marks such methods.
+
+mod er;
+mod finetune;
+mod replay;
+
+use std::collections::BTreeMap;
+
+use burn::tensor::{Tensor, activation::softmax};
+
+use crate::{
+    batch::{Batch, Batcher},
+    config::Config,
+    data::Image,
+    error::{Error, Result},
+    memory::{Memory, Sample},
+    model::{Growth, Model, Pass, cross_entropy, mixed_cross_entropy},
+    state::{Persist, State},
+};
+
+/// What a method is told beyond images and labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Knowledge {
+    /// Nothing.
+    None,
+    /// When a task ends.
+    TaskEnds,
+    /// Which task each sample belongs to.
+    TaskIds,
+}
+
+impl Knowledge {
+    /// The name used in records and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::TaskEnds => "task-ends",
+            Self::TaskIds => "task-ids",
+        }
+    }
+}
+
+/// One training step, for the record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Training loss before the step.
+    pub loss: f64,
+    /// Learning rate it was taken with.
+    pub rate: f64,
+}
+
+/// An answer for one image.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scores {
+    /// Probability of each class met so far.
+    pub probabilities: Vec<f32>,
+    /// How much the heads disagree: mutual information in nats, 0 with one head.
+    pub disagreement: f64,
+}
+
+impl Scores {
+    /// The most probable class; ties go to the class met first.
+    pub fn best(&self) -> usize {
+        let mut best = 0;
+        for (class, probability) in self.probabilities.iter().enumerate() {
+            if *probability > self.probabilities[best] {
+                best = class;
+            }
+        }
+        best
+    }
+}
+
+/// A way to learn from a stream.
+pub trait Method: Persist + Send + Sync {
+    /// Takes in one sample; returns the training steps it set off.
+    ///
+    /// # Errors
+    /// When a step cannot be taken, such as on a loss that is not finite.
+    fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>>;
+
+    /// Learns from samples still waiting for their batch to fill.
+    ///
+    /// # Errors
+    /// As for `observe`.
+    fn flush(&mut self, core: &mut Core) -> Result<Vec<Step>>;
+
+    /// A task ended; called only for methods that declare [`Knowledge::TaskEnds`] or more.
+    ///
+    /// # Errors
+    /// As for `observe`.
+    fn task_end(&mut self, _core: &mut Core) -> Result<()> {
+        Ok(())
+    }
+
+    /// Answers for clean images, in evaluation mode; changes nothing.
+    ///
+    /// # Errors
+    /// When images cannot be answered.
+    fn predict(&self, core: &Core, images: &[Image]) -> Result<Vec<Scores>> {
+        Ok(scores(core.logits(images)))
+    }
+
+    /// How many linear heads the network needs.
+    fn heads(&self) -> usize {
+        1
+    }
+
+    /// The memory, for methods that have one.
+    fn memory(&self) -> Option<&Memory>;
+
+    /// Counts worth recording, cumulative.
+    fn counters(&self) -> BTreeMap<String, f64> {
+        BTreeMap::new()
+    }
+}
+
+/// A method that can be named in a configuration.
+pub struct MethodInfo {
+    /// Name in configurations, records and tables.
+    pub name: &'static str,
+    /// The idea in a line.
+    pub about: &'static str,
+    /// What it is told.
+    pub knowledge: Knowledge,
+    /// Name of its table of own keys.
+    pub section: &'static str,
+    /// Memory scheme unless configured; "none" for methods without memory.
+    pub memory_scheme: &'static str,
+    /// Rate rule unless configured.
+    pub rate: &'static str,
+    /// Whether head moments survive growth unless configured.
+    pub keep_adam: bool,
+    /// CutMix probability unless configured.
+    pub cutmix: f64,
+    /// Fills in and checks its table of own keys.
+    pub check: fn(toml::Table) -> Result<toml::Table>,
+    /// Builds it from a resolved configuration.
+    pub build: fn(&Config) -> Result<Box<dyn Method>>,
+}
+
+/// Every method that can be named.
+pub const METHODS: &[MethodInfo] = &[er::INFO, finetune::INFO];
+
+/// The method of that name.
+///
+/// # Errors
+/// When there is none.
+pub fn find(name: &str) -> Result<&'static MethodInfo> {
+    METHODS.iter().find(|info| info.name == name).ok_or_else(|| Error::UnknownName {
+        kind: "method",
+        name: name.to_owned(),
+        known: METHODS.iter().map(|info| info.name.to_owned()).collect(),
+    })
+}
+
+/// Names of the tables that methods keep their own keys in.
+pub fn section_names() -> Vec<&'static str> {
+    METHODS.iter().map(|info| info.section).collect()
+}
+
+/// For methods without keys of their own: refuses any.
+fn no_keys(section: toml::Table) -> Result<toml::Table> {
+    match section.keys().next() {
+        Some(key) => Err(Error::bad_key(key, "the method has no keys of its own")),
+        None => Ok(section),
+    }
+}
+
+/// What every method works on: the network and the maker of batches.
+pub struct Core {
+    /// Encoder, heads, optimiser.
+    pub model: Model,
+    /// Maker of batches.
+    pub batcher: Batcher,
+    /// What survives when heads grow.
+    pub growth: Growth,
+}
+
+impl Core {
+    /// Grows the heads if the class is new; says whether it was.
+    pub fn meet(&mut self, class: usize) -> bool {
+        let new = class >= self.model.heads.classes();
+        while class >= self.model.heads.classes() {
+            self.model.grow(self.growth);
+        }
+        new
+    }
+
+    /// Evaluation-mode logits of clean images, [heads, rows, classes].
+    pub fn logits(&self, images: &[Image]) -> Tensor<3> {
+        let floats = self.batcher.clean(images);
+        self.model.logits(self.model.images(floats, self.batcher.size()))
+    }
+}
+
+impl Persist for Core {
+    fn save(&self, state: &mut State) {
+        state.save_part("model", &self.model);
+        state.save_part("batcher", &self.batcher);
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        state.load_part("model", &mut self.model)?;
+        state.load_part("batcher", &mut self.batcher)
+    }
+}
+
+/// Training logits of a batch, [heads, rows, classes].
+fn forward(model: &Model, pass: &mut Pass<'_>, batch: &Batch, size: usize) -> Tensor<3> {
+    let features = pass.features(model.images(batch.images.clone(), size));
+    pass.logits(features)
+}
+
+/// Mean cross-entropy of a batch, in CutMix form where it was cut and mixed.
+fn batch_loss(logits: Tensor<3>, batch: &Batch) -> Tensor<1> {
+    match &batch.mix {
+        Some(mix) => {
+            mixed_cross_entropy(logits, &batch.labels, &batch.partners(mix), mix.coefficient)
+        }
+        None => cross_entropy(logits, &batch.labels),
+    }
+}
+
+/// Probabilities and disagreement from logits [heads, rows, classes].
+fn scores(logits: Tensor<3>) -> Vec<Scores> {
+    let [heads, rows, classes] = logits.dims();
+    let probabilities = crate::model::floats(softmax(logits, 2));
+    (0..rows)
+        .map(|row| {
+            let head = |head: usize| &probabilities[(head * rows + row) * classes..][..classes];
+            let mean: Vec<f32> = (0..classes)
+                .map(|class| (0..heads).map(|index| head(index)[class]).sum::<f32>() / heads as f32)
+                .collect();
+            let own = (0..heads).map(|index| entropy(head(index))).sum::<f64>() / heads as f64;
+            Scores { disagreement: (entropy(&mean) - own).max(0.0), probabilities: mean }
+        })
+        .collect()
+}
+
+/// Shannon entropy in nats.
+fn entropy(probabilities: &[f32]) -> f64 {
+    probabilities
+        .iter()
+        .map(|&probability| f64::from(probability))
+        .filter(|&probability| probability > 0.0)
+        .map(|probability| -probability * probability.ln())
+        .sum()
+}

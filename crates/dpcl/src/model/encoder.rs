@@ -1,0 +1,200 @@
+//! A residual network from images to feature vectors, in training (batch statistics, differentiable) and in
+//! evaluation (running statistics folded into the convolutions).
+
+use burn::tensor::{Device, Tensor, activation::relu};
+
+use dpcl_kernels::{average_pool, conv_block, conv_folded, max_pool};
+
+use super::{
+    architecture::{Architecture, Block, Family, Layer},
+    weights::{FileLayout, Weights, matrix},
+};
+use crate::{
+    error::Result,
+    random::Random,
+    state::{Persist, State},
+};
+
+/// Mean and unbiased variance of one layer over one batch, each [1, channels].
+#[derive(Clone, Debug)]
+pub struct BatchStatistics {
+    layer: usize,
+    mean: Tensor<2>,
+    variance: Tensor<2>,
+}
+
+/// Weights with batch norm folded in, in layer order.
+pub struct Folded(Vec<(Tensor<2>, Tensor<2>)>);
+
+/// The network below the heads.
+#[derive(Clone)]
+pub struct Encoder {
+    architecture: Architecture,
+    layers: Vec<Layer>,
+    groups: Vec<Vec<Block>>,
+    weights: Weights,
+    running: Weights,
+}
+
+/// Weights per layer in the table: convolution, scale, shift.
+const PER_LAYER: usize = 3;
+
+impl Encoder {
+    /// Draws every convolution from normal(0, √(2 / fan-out)); batch norms start as identities.
+    pub fn new(architecture: Architecture, random: &mut Random, device: &Device) -> Self {
+        let (layers, groups) = architecture.layers();
+        let (mut weights, mut running) = (Weights::default(), Weights::default());
+        for layer in &layers {
+            let Layer { convolution, norm, channels_in, channels_out, spec } = layer;
+            let (channels_out, area) = (*channels_out, spec.kernel * spec.kernel);
+            let deviation = (2.0 / (channels_out * area) as f64).sqrt();
+            let rows = area * channels_in;
+            let drawn = (0..rows * channels_out).map(|_| (deviation * random.normal()) as f32).collect();
+            let layout = FileLayout::Convolution { kernel: spec.kernel };
+            weights.push(format!("{convolution}.weight"), layout, matrix(drawn, [rows, channels_out], device));
+            let vector = |value: f32| matrix(vec![value; channels_out], [1, channels_out], device);
+            weights.push(format!("{norm}.weight"), FileLayout::Vector, vector(1.0));
+            weights.push(format!("{norm}.bias"), FileLayout::Vector, vector(0.0));
+            running.push(format!("{norm}.running_mean"), FileLayout::Vector, vector(0.0));
+            running.push(format!("{norm}.running_var"), FileLayout::Vector, vector(1.0));
+        }
+        Self { architecture, layers, groups, weights, running }
+    }
+
+    /// What the network is made of.
+    pub fn architecture(&self) -> &Architecture {
+        &self.architecture
+    }
+
+    /// Learnable weights in layer order: convolution, scale, shift of each.
+    pub fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    /// Learnable weights, to change.
+    pub fn weights_mut(&mut self) -> &mut Weights {
+        &mut self.weights
+    }
+
+    /// Training-mode features of `images` [rows, height, width, 3] under `weights` (tracked, in table order); `change`
+    /// is applied to the image (depth 0) and to each group's output (depths 1 to 4).
+    pub fn train(
+        &self,
+        weights: &[Tensor<2>],
+        images: Tensor<4>,
+        change: &mut dyn FnMut(usize, Tensor<4>) -> Tensor<4>,
+    ) -> (Tensor<2>, Vec<BatchStatistics>) {
+        let mut statistics = Vec::with_capacity(self.layers.len());
+        let mut apply = |layer: usize, x: Tensor<4>| {
+            let [weight, scale, shift] =
+                [0, 1, 2].map(|offset| weights[layer * PER_LAYER + offset].clone());
+            let output = conv_block(x, weight, scale, shift, &self.layers[layer].spec);
+            let [rows, height, width, _] = output.y.dims();
+            let count = (rows * height * width) as f64;
+            // The running variance takes the unbiased estimate; one pixel in all has none.
+            let unbiased = if count > 1.0 { count / (count - 1.0) } else { 1.0 };
+            let variance = output.variance.mul_scalar(unbiased);
+            statistics.push(BatchStatistics { layer, mean: output.mean, variance });
+            output.y
+        };
+        let features = self.walk(images, change, &mut apply);
+        (features, statistics)
+    }
+
+    /// Moves the running statistics towards those of a batch.
+    pub fn absorb(&mut self, statistics: &[BatchStatistics]) {
+        let momentum = self.architecture.momentum;
+        for BatchStatistics { layer, mean, variance } in statistics {
+            for (offset, new) in [mean, variance].into_iter().enumerate() {
+                let position = layer * 2 + offset;
+                let old = self.running.value(position).clone();
+                self.running.set(position, old.mul_scalar(1.0 - momentum) + new.clone().mul_scalar(momentum));
+            }
+        }
+    }
+
+    /// Folds running statistics, scale and shift into each convolution.
+    pub fn fold(&self) -> Folded {
+        let fold = |layer: usize| {
+            let [weight, scale, shift] =
+                [0, 1, 2].map(|offset| self.weights.value(layer * PER_LAYER + offset).clone());
+            let [mean, variance] = [0, 1].map(|offset| self.running.value(layer * 2 + offset).clone());
+            let factor = scale / variance.add_scalar(self.architecture.epsilon).sqrt();
+            (weight * factor.clone(), shift - mean * factor)
+        };
+        Folded((0..self.layers.len()).map(fold).collect())
+    }
+
+    /// Evaluation-mode features of clean `images` [rows, height, width, 3].
+    pub fn evaluate(&self, folded: &Folded, images: Tensor<4>) -> Tensor<2> {
+        self.walk(images, &mut |_, x| x, &mut |layer, x| {
+            let (weight, bias) = folded.0[layer].clone();
+            conv_folded(x, weight, bias, &self.layers[layer].spec)
+        })
+    }
+
+    /// The order of layers, shared by training and evaluation.
+    fn walk(
+        &self,
+        images: Tensor<4>,
+        change: &mut dyn FnMut(usize, Tensor<4>) -> Tensor<4>,
+        apply: &mut dyn FnMut(usize, Tensor<4>) -> Tensor<4>,
+    ) -> Tensor<2> {
+        let mut x = apply(0, change(0, images));
+        if self.architecture.family == Family::Imagenet {
+            x = max_pool(x);
+        }
+        for (group, blocks) in self.groups.iter().enumerate() {
+            for Block { layers: [first, second], shortcut } in blocks {
+                let inner = apply(*first, x.clone());
+                let inner = apply(*second, inner);
+                let around = match shortcut {
+                    Some(layer) => apply(*layer, x),
+                    None => x,
+                };
+                x = inner + around;
+                if self.architecture.family == Family::Imagenet {
+                    x = relu(x);
+                }
+            }
+            x = change(group + 1, x);
+        }
+        average_pool(x)
+    }
+}
+
+impl Persist for Encoder {
+    fn save(&self, state: &mut State) {
+        self.weights.save(state);
+        self.running.save(state);
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        self.weights.load(state)?;
+        self.running.load(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameters(name: &str, classes: usize) -> usize {
+        let architecture = Architecture::named(name, None, 1e-6, 0.1).unwrap();
+        let (layers, _) = architecture.layers();
+        let encoder: usize = layers
+            .iter()
+            .map(|layer| {
+                layer.spec.kernel.pow(2) * layer.channels_in * layer.channels_out + 2 * layer.channels_out
+            })
+            .sum();
+        encoder + classes * (architecture.features() + 1)
+    }
+
+    #[test]
+    fn parameter_counts_are_the_published_ones() {
+        assert_eq!(parameters("resnet18", 10), 11_173_962);
+        assert_eq!(parameters("resnet34", 100), 21_328_292);
+        assert_eq!(parameters("resnet34-imagenet", 1000), 21_797_672);
+    }
+}

@@ -1,0 +1,195 @@
+//! Saved state: named arrays and named values, and the small trait by which every part writes itself out.
+//!
+//! A `State` is a flat map with dotted names. Arrays are what a PyTorch user would want to read (weights,
+//! moments, images); everything else (counters, generators, histories) is JSON.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::error::{Error, Result};
+
+/// A part of a learner that can be written out whole and read back exactly.
+pub trait Persist {
+    /// Writes everything that the future of this part depends on.
+    fn save(&self, state: &mut State);
+
+    /// Reads back what `save` wrote into a part built from the same configuration.
+    ///
+    /// # Errors
+    /// When an entry is missing or has another form.
+    fn load(&mut self, state: &State) -> Result<()>;
+}
+
+/// The elements of a saved array.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Elements {
+    /// 32-bit floats.
+    F32(Vec<f32>),
+    /// Bytes.
+    U8(Vec<u8>),
+}
+
+/// A saved array with its shape.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// Extent of each dimension, outermost first.
+    pub shape: Vec<usize>,
+    /// Row-major elements.
+    pub elements: Elements,
+}
+
+impl Array {
+    /// An array of floats.
+    pub fn floats(shape: impl Into<Vec<usize>>, elements: Vec<f32>) -> Self {
+        Self { shape: shape.into(), elements: Elements::F32(elements) }
+    }
+
+    /// An array of bytes.
+    pub fn bytes(shape: impl Into<Vec<usize>>, elements: Vec<u8>) -> Self {
+        Self { shape: shape.into(), elements: Elements::U8(elements) }
+    }
+}
+
+/// Named arrays and named values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// Arrays by dotted name.
+    pub arrays: BTreeMap<String, Array>,
+    /// Everything else by dotted name.
+    pub values: BTreeMap<String, serde_json::Value>,
+}
+
+impl State {
+    /// Stores a value.
+    pub fn put<T: Serialize>(&mut self, key: &str, value: &T) {
+        let value = serde_json::to_value(value).expect("state values are plain data with string keys");
+        self.values.insert(key.to_owned(), value);
+    }
+
+    /// Reads a value back.
+    ///
+    /// # Errors
+    /// When it is missing or has another form.
+    pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T> {
+        let value = self.values.get(key).ok_or_else(|| missing(key))?;
+        T::deserialize(value).map_err(|error| Error::BadState {
+            key: key.to_owned(),
+            problem: format!("cannot be read: {error}"),
+        })
+    }
+
+    /// Stores an array.
+    pub fn put_array(&mut self, key: &str, array: Array) {
+        self.arrays.insert(key.to_owned(), array);
+    }
+
+    /// Reads an array of floats of the given shape.
+    ///
+    /// # Errors
+    /// When it is missing, holds other elements or has another shape.
+    pub fn floats(&self, key: &str, shape: &[usize]) -> Result<&[f32]> {
+        let array = self.array(key)?;
+        match &array.elements {
+            Elements::F32(elements) if array.shape == shape => Ok(elements),
+            _ => Err(wrong_form(key, array, shape)),
+        }
+    }
+
+    /// Any array, with the shape it was saved with.
+    ///
+    /// # Errors
+    /// When it is missing.
+    pub fn array(&self, key: &str) -> Result<&Array> {
+        self.arrays.get(key).ok_or_else(|| missing(key))
+    }
+
+    /// Saves a part under a prefix.
+    pub fn save_part(&mut self, prefix: &str, part: &(impl Persist + ?Sized)) {
+        let mut inner = Self::default();
+        part.save(&mut inner);
+        for (key, array) in inner.arrays {
+            self.arrays.insert(format!("{prefix}.{key}"), array);
+        }
+        for (key, value) in inner.values {
+            self.values.insert(format!("{prefix}.{key}"), value);
+        }
+    }
+
+    /// Loads a part from under a prefix.
+    ///
+    /// # Errors
+    /// What the part's own `load` reports, with the full name.
+    pub fn load_part(&self, prefix: &str, part: &mut (impl Persist + ?Sized)) -> Result<()> {
+        part.load(&self.part(prefix)).map_err(|error| match error {
+            Error::BadState { key, problem } => {
+                Error::BadState { key: format!("{prefix}.{key}"), problem }
+            }
+            other => other,
+        })
+    }
+
+    /// The entries under a prefix, with the prefix removed.
+    pub fn part(&self, prefix: &str) -> Self {
+        let start = format!("{prefix}.");
+        fn under<T: Clone>(map: &BTreeMap<String, T>, start: &str) -> BTreeMap<String, T> {
+            map.range(start.to_owned()..)
+                .take_while(|(key, _)| key.starts_with(start))
+                .map(|(key, value)| (key[start.len()..].to_owned(), value.clone()))
+                .collect()
+        }
+        Self { arrays: under(&self.arrays, &start), values: under(&self.values, &start) }
+    }
+}
+
+fn missing(key: &str) -> Error {
+    Error::BadState { key: key.to_owned(), problem: "is missing".into() }
+}
+
+fn wrong_form(key: &str, array: &Array, shape: &[usize]) -> Error {
+    let kind = match array.elements {
+        Elements::F32(_) => "floats",
+        Elements::U8(_) => "bytes",
+    };
+    Error::BadState {
+        key: key.to_owned(),
+        problem: format!("holds {kind} of shape {:?}, expected floats of shape {shape:?}", array.shape),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Counter(u64);
+
+    impl Persist for Counter {
+        fn save(&self, state: &mut State) {
+            state.put("count", &self.0);
+            state.put_array("weights", Array::floats([2], vec![self.0 as f32, 0.5]));
+        }
+
+        fn load(&mut self, state: &State) -> Result<()> {
+            state.floats("weights", &[2])?;
+            self.0 = state.get("count")?;
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn parts_live_under_their_prefix() {
+        let mut state = State::default();
+        state.save_part("a", &Counter(3));
+        state.save_part("ab", &Counter(4));
+        let mut restored = Counter(0);
+        state.load_part("a", &mut restored).unwrap();
+        assert_eq!(restored.0, 3);
+        assert_eq!(state.part("ab").floats("weights", &[2]).unwrap(), [4.0, 0.5]);
+    }
+
+    #[test]
+    fn a_missing_entry_is_named_in_full() {
+        let error = State::default().load_part("memory", &mut Counter(0)).unwrap_err();
+        assert_eq!(error.to_string(), "saved state: entry `memory.weights` is missing");
+    }
+}

@@ -1,0 +1,197 @@
+//! In which order images arrive.
+//!
+//! A [`Scenario`] turns the labels of a data set into a [`Schedule`]: ordered lists of training positions, one a
+//! task. The learner sees only their concatenation; tasks are for the evaluator.
+//!
+//! The way there is the same for every scenario: [`cut()`] says which samples exist, a seeded order of the classes is
+//! cut into tasks, and the scenario deals the samples out. The order of the classes depends on the seed and on whether
+//! superclasses stay together, on nothing else.
+
+mod cut;
+mod disjoint;
+mod iblurry;
+mod plan;
+mod protocol;
+mod rm_blurry;
+mod settings;
+mod split_export;
+mod split_file;
+mod split_import;
+mod superclass;
+
+pub use cut::{Parts, cut};
+pub use protocol::{Credit, Full, StreamBuffer};
+pub use settings::{BlurryOrder, StreamSettings, SuperclassOrder};
+pub use split_export::export;
+pub use split_file::{task_file_name, test_file_name};
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::random::Random;
+
+/// One task of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Positions in the training split, in order of arrival.
+    pub samples: Vec<usize>,
+    /// Classes whose test images make up this task's test set (disjoint and major classes).
+    pub classes: Vec<usize>,
+}
+
+/// A whole stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// The tasks in order.
+    pub tasks: Vec<Task>,
+    /// Classes in the seed's order (position = published label id). Classes that the scenario leaves out are not
+    /// in it; those of tasks after `first_tasks` are.
+    pub class_order: Vec<usize>,
+}
+
+/// Rule by which samples are dealt to tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scenario {
+    /// Every class belongs to one task.
+    Disjoint,
+    /// As disjoint, with whole superclasses in one task.
+    Superclass,
+    /// I-blurry without disjoint classes.
+    Blurry,
+    /// Some classes belong to one task; of the others, some samples stray.
+    IBlurry,
+    /// Every task gives some samples to the other tasks by independent draws.
+    RmBlurry,
+}
+
+impl Scenario {
+    /// All of them, in the order they are listed.
+    pub const ALL: [Self; 5] =
+        [Self::Disjoint, Self::Superclass, Self::Blurry, Self::IBlurry, Self::RmBlurry];
+
+    /// As in configurations, records and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disjoint => "disjoint",
+            Self::Superclass => "superclass",
+            Self::Blurry => "blurry",
+            Self::IBlurry => "i-blurry",
+            Self::RmBlurry => "rm-blurry",
+        }
+    }
+
+    /// One line for a list.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Disjoint => "every class belongs to one task",
+            Self::Superclass => "disjoint, with the classes of a superclass in one task",
+            Self::Blurry => "m per cent of all samples are dealt out again over all tasks",
+            Self::IBlurry => "n per cent of the classes are disjoint, the others blurry",
+            Self::RmBlurry => "every task gives m per cent of its samples to the other tasks",
+        }
+    }
+
+    /// The scenario called `name`.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn find(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|scenario| scenario.name() == name).ok_or_else(|| Error::UnknownName {
+            kind: "scenario",
+            name: name.to_owned(),
+            known: Self::ALL.iter().map(|scenario| scenario.name().to_owned()).collect(),
+        })
+    }
+}
+
+/// Lays out the stream of a data set whose training split was cut into `parts` with the same settings.
+///
+/// Same arguments, same schedule; the seed alone decides every draw.
+///
+/// # Errors
+/// When the settings do not suit the data set (more tasks than classes, no superclasses, …) or a split file cannot
+/// be used.
+pub fn schedule(dataset: &Dataset, parts: &Parts, settings: &StreamSettings, seed: u64) -> Result<Schedule> {
+    settings.check()?;
+    let mut schedule = match &settings.split {
+        Some(folder) => split_import::import(folder, dataset, parts, settings, seed)?,
+        None => generate(dataset.superclasses.as_deref(), parts, settings, seed)?,
+    };
+    schedule.tasks.truncate(settings.first_tasks.unwrap_or(settings.tasks));
+    Ok(schedule)
+}
+
+fn generate(
+    superclasses: Option<&[usize]>,
+    parts: &Parts,
+    settings: &StreamSettings,
+    seed: u64,
+) -> Result<Schedule> {
+    let mut random = Random::named(seed, "class-order");
+    let units = match settings.scenario {
+        Scenario::Superclass => superclass::units(superclasses, settings.superclass_order, &mut random)?,
+        _ => random.permutation(parts.train.len()).into_iter().map(|class| vec![class]).collect(),
+    };
+    let units = existing(units, parts, settings)?;
+    if units.len() < settings.tasks {
+        let kind = if settings.scenario == Scenario::Superclass { "superclasses" } else { "classes" };
+        let problem =
+            format!("{} tasks need at least as many {kind}, and there are {}", settings.tasks, units.len());
+        return Err(Error::bad_key("tasks", problem));
+    }
+
+    let order = units.concat();
+    let plans = match settings.scenario {
+        Scenario::Disjoint | Scenario::Superclass => disjoint::plan(&units, settings.tasks),
+        Scenario::Blurry => iblurry::plan(&order, order.len(), settings.tasks, 0.0),
+        Scenario::IBlurry => iblurry::plan(&order, order.len(), settings.tasks, settings.n),
+        Scenario::RmBlurry => rm_blurry::plan(&order, settings.tasks),
+    };
+    let samples = match settings.scenario {
+        Scenario::Disjoint | Scenario::Superclass => disjoint::fill(&plans, &parts.train, seed),
+        Scenario::Blurry | Scenario::IBlurry => iblurry::fill(&plans, &parts.train, settings, seed),
+        Scenario::RmBlurry => rm_blurry::fill(&plans, &parts.train, settings, seed),
+    };
+    let class_order = plan::label_order(&plans);
+    let tasks = plans.iter().zip(samples).map(|(plan, samples)| Task { samples, classes: plan.classes() });
+    Ok(Schedule { tasks: tasks.collect(), class_order })
+}
+
+/// What is left of the ordered units (classes, or groups of them) when classes without training samples and those
+/// after the first `classes` do not exist. A superclass at the border keeps the classes that do.
+fn existing(mut units: Vec<Vec<usize>>, parts: &Parts, settings: &StreamSettings) -> Result<Vec<Vec<usize>>> {
+    for unit in &mut units {
+        unit.retain(|&class| parts.has(class));
+    }
+    let available: usize = units.iter().map(Vec::len).sum();
+    let mut wanted = settings.classes.unwrap_or(available);
+    if wanted > available {
+        let problem = format!("{wanted} classes are asked for, and only {available} have training samples");
+        return Err(Error::bad_key("classes", problem));
+    }
+    for unit in &mut units {
+        unit.truncate(wanted);
+        wanted -= unit.len();
+    }
+    units.retain(|unit| !unit.is_empty());
+    check_left(units.iter().flatten(), parts)?;
+    Ok(units)
+}
+
+/// Refuses a holdout that leaves a class of the stream with nothing to learn from.
+fn check_left<'a>(mut classes: impl Iterator<Item = &'a usize>, parts: &Parts) -> Result<()> {
+    match classes.find(|&&class| parts.train[class].is_empty()) {
+        None => Ok(()),
+        Some(class) => {
+            let problem = format!("leaves no training sample of class {class} to learn from");
+            Err(Error::bad_key("holdout", problem))
+        }
+    }
+}
+
+#[cfg(test)]
+mod split_tests;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! The stream buffer: arriving samples wait in it until it is full, and each earns a share of a training step.
+//!
+//! It decides how many steps a buffer is worth, not what a step does. It is not emptied at task ends, so a buffer may
+//! hold samples of two tasks, and what never fills a buffer is never learned unless somebody calls
+//! [`StreamBuffer::flush`].
+
+use serde::{Deserialize, Serialize};
+
+/// Samples on their way from the stream to the learner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamBuffer<T> {
+    capacity: usize,
+    updates_per_sample: f64,
+    credit: Credit,
+    items: Vec<T>,
+}
+
+/// A buffer that is due: what it held and how many training steps it pays for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Full<T> {
+    /// The samples, in order of arrival.
+    pub items: Vec<T>,
+    /// Training steps to take, possibly none.
+    pub updates: usize,
+}
+
+/// What was earned and what was spent.
+///
+/// Counts instead of a running sum: `samples · updates_per_sample − updates` is rounded once however long the stream,
+/// where adding 0.1 again and again would drift below the whole numbers that matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Credit {
+    /// Samples that have arrived.
+    pub samples: u64,
+    /// Training steps handed out.
+    pub updates: u64,
+}
+
+/// A step that lacks less than this is granted: it covers decimals such as 0.29 · 100 = 28.999… that binary floats
+/// leave short.
+const SHORTFALL: f64 = 1e-6;
+
+impl Credit {
+    /// Steps earned and not handed out, at the given rate.
+    pub fn left(&self, updates_per_sample: f64) -> f64 {
+        self.samples as f64 * updates_per_sample - self.updates as f64
+    }
+
+    fn spend(&mut self, updates_per_sample: f64) -> usize {
+        let whole = (self.left(updates_per_sample) + SHORTFALL).max(0.0) as usize;
+        self.updates += whole as u64;
+        whole
+    }
+}
+
+impl<T> StreamBuffer<T> {
+    /// An empty buffer for `capacity` samples (taken as at least 1), each worth `updates_per_sample` training steps.
+    pub fn new(capacity: usize, updates_per_sample: f64) -> Self {
+        Self { capacity: capacity.max(1), updates_per_sample, credit: Credit::default(), items: Vec::new() }
+    }
+
+    /// Takes one sample in; hands the buffer out when that fills it.
+    pub fn push(&mut self, item: T) -> Option<Full<T>> {
+        self.items.push(item);
+        self.credit.samples += 1;
+        (self.items.len() >= self.capacity).then(|| self.hand_out())
+    }
+
+    /// Hands a partly filled buffer out, with the whole steps its samples and earlier rests have earned.
+    pub fn flush(&mut self) -> Option<Full<T>> {
+        (!self.items.is_empty()).then(|| self.hand_out())
+    }
+
+    /// Samples that wait, in order of arrival.
+    pub fn items(&self) -> &[T] {
+        &self.items
+    }
+
+    /// What was earned and spent, to be saved beside the items.
+    pub fn credit(&self) -> Credit {
+        self.credit
+    }
+
+    /// Steps earned and not handed out.
+    pub fn credit_left(&self) -> f64 {
+        self.credit.left(self.updates_per_sample)
+    }
+
+    /// Continues where a saved buffer of the same capacity and rate stood.
+    pub fn restore(&mut self, items: Vec<T>, credit: Credit) {
+        self.items = items;
+        self.credit = credit;
+    }
+
+    fn hand_out(&mut self) -> Full<T> {
+        Full { items: std::mem::take(&mut self.items), updates: self.credit.spend(self.updates_per_sample) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn updates(buffer: &mut StreamBuffer<usize>, samples: usize) -> Vec<usize> {
+        (0..samples).filter_map(|sample| buffer.push(sample)).map(|full| full.updates).collect()
+    }
+
+    #[test]
+    fn three_updates_a_sample_make_twenty_four_a_buffer() {
+        let mut buffer = StreamBuffer::new(8, 3.0);
+        assert_eq!(updates(&mut buffer, 20), [24, 24]);
+        assert_eq!(buffer.items(), [16, 17, 18, 19]);
+        assert_eq!(buffer.credit_left(), 12.0);
+    }
+
+    #[test]
+    fn small_rates_save_up() {
+        let mut buffer = StreamBuffer::new(8, 0.1);
+        assert_eq!(updates(&mut buffer, 16), [0, 1]);
+        assert!((buffer.credit_left() - 0.6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_flush_pays_what_the_rest_has_earned() {
+        let mut buffer = StreamBuffer::new(8, 0.75);
+        assert_eq!(buffer.flush(), None);
+        assert!(updates(&mut buffer, 3).is_empty());
+        assert_eq!(buffer.flush(), Some(Full { items: vec![0, 1, 2], updates: 2 }));
+        assert_eq!(buffer.credit_left(), 0.25);
+        assert_eq!(buffer.flush(), None);
+    }
+
+    #[test]
+    fn decimal_rates_count_like_decimals() {
+        // 0.29 · 100 is 28.999999999999996 in binary, and a running sum of 0.1 falls short of 1 after ten terms.
+        assert_eq!(updates(&mut StreamBuffer::new(100, 0.29), 100), [29]);
+        assert_eq!(updates(&mut StreamBuffer::new(10, 0.1), 1_000_000), vec![1; 100_000]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_sample_is_handed_out_once_and_every_whole_step_is_paid(
+            capacity in 1_usize..40, hundredths in 0_usize..400, samples in 0_usize..500,
+        ) {
+            let mut buffer = StreamBuffer::new(capacity, hundredths as f64 / 100.0);
+            let mut out = Vec::new();
+            let mut paid = 0;
+            for full in (0..samples).filter_map(|sample| buffer.push(sample)) {
+                prop_assert_eq!(full.items.len(), capacity);
+                out.extend(full.items);
+                paid += full.updates;
+                prop_assert_eq!(paid, out.len() * hundredths / 100);
+            }
+            out.extend_from_slice(buffer.items());
+            prop_assert_eq!(out, (0..samples).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn a_restored_buffer_continues(capacity in 1_usize..9, stop in 0_usize..50, rate in 0.0_f64..3.0) {
+            let mut whole = StreamBuffer::new(capacity, rate);
+            let expected: Vec<_> = (0..50).filter_map(|sample| whole.push(sample)).collect();
+            let mut first = StreamBuffer::new(capacity, rate);
+            let mut found: Vec<_> = (0..stop).filter_map(|sample| first.push(sample)).collect();
+            let saved = serde_json::to_string(&first.credit()).unwrap();
+            let mut second = StreamBuffer::new(capacity, rate);
+            second.restore(first.items().to_vec(), serde_json::from_str(&saved).unwrap());
+            found.extend((stop..50).filter_map(|sample| second.push(sample)));
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What every method promises, checked on each registered one by itself: it beats chance, repeats bit for bit, stays in
+//! its memory budget, resumes exactly, and evaluation changes nothing.
+
+use std::sync::atomic::AtomicBool;
+
+use dpcl::{
+    Config, Image, Learner, Run, Shape, Watch,
+    data::Dataset,
+    methods::{METHODS, MethodInfo},
+    state::{Persist, State},
+};
+use dpcl_report::record::{Event, RunResult};
+
+/// A small run that still trains: four classes of the built-in images in two tasks.
+fn config(info: &MethodInfo) -> Config {
+    let text = format!(
+        "method = '{}'\nclasses = 4\ntasks = 2\nper_class = 40\nmodel = 'slim'\nwidth = 6\nmemory = 24\n\
+         updates = 1.0\neval_period = 40\nautoaugment = 'none'\nlr = 0.002",
+        info.name
+    );
+    Config::from_toml(&text).unwrap()
+}
+
+fn record(config: &Config) -> (Vec<Event>, RunResult) {
+    let run = Run::open(config).unwrap();
+    let mut events = Vec::new();
+    let mut keep = |event: &Event| {
+        events.push(event.clone());
+        Ok(())
+    };
+    let mut watch =
+        Watch { event: &mut keep, progress: &mut |_| {}, stop: &AtomicBool::new(false) };
+    let result = run.execute(&mut watch).unwrap();
+    (events, result)
+}
+
+fn samples(config: &Config) -> (Dataset, Vec<(Image, usize)>) {
+    let run = Run::open(config).unwrap();
+    let order = run.schedule().tasks.iter().flat_map(|task| task.samples.clone());
+    let dataset = dpcl::data::open("fashion-mini", None, None).unwrap();
+    let samples = order
+        .map(|position| (dataset.train.images.image(position).unwrap(), dataset.train.labels[position]))
+        .collect();
+    (dataset, samples)
+}
+
+fn learner(config: &Config) -> Learner {
+    Learner::new(config, Shape { channels: 3, height: 32, width: 32 }).unwrap()
+}
+
+fn state(learner: &Learner) -> State {
+    let mut state = State::default();
+    learner.save(&mut state);
+    state
+}
+
+#[test]
+fn every_method_beats_chance_and_repeats_bit_for_bit() {
+    for info in METHODS {
+        let config = config(info);
+        let (events, result) = record(&config);
+        let chance = 0.25;
+        let last = result.metrics.a_last.unwrap();
+        assert!(last > chance + 0.05, "{}: {last}", info.name);
+        assert_eq!(result.samples, 160, "{}", info.name);
+
+        let (again, repeated) = record(&config);
+        assert_eq!(events, again, "{}: same seed, same record", info.name);
+        assert_eq!(result.metrics, repeated.metrics, "{}", info.name);
+    }
+}
+
+#[test]
+fn another_seed_is_another_run() {
+    for info in METHODS {
+        let first = config(info);
+        let mut second = first.clone();
+        second.settings.seed = 2;
+        assert_ne!(record(&first).0, record(&second).0, "{}", info.name);
+    }
+}
+
+#[test]
+fn every_method_stays_in_its_memory_budget() {
+    for info in METHODS {
+        let config = config(info);
+        let (_, samples) = samples(&config);
+        let mut learner = learner(&config);
+        for (image, class) in &samples[..80] {
+            learner.observe(image, *class).unwrap();
+            let Some(memory) = learner.memory() else { continue };
+            assert!(memory.slots().len() <= 24, "{}", info.name);
+            assert_eq!(memory.histogram().iter().sum::<usize>(), memory.slots().len(), "{}", info.name);
+        }
+    }
+}
+
+#[test]
+fn every_method_resumes_exactly() {
+    for info in METHODS {
+        let config = config(info);
+        let (dataset, samples) = samples(&config);
+        let mut whole = learner(&config);
+        let mut first = learner(&config);
+        // 45 samples leave a partly filled stream buffer behind.
+        for (image, class) in &samples[..45] {
+            whole.observe(image, *class).unwrap();
+            first.observe(image, *class).unwrap();
+        }
+        let mut second = learner(&config);
+        second.load(&state(&first)).unwrap();
+        drop(first);
+        for (image, class) in &samples[45..100] {
+            whole.observe(image, *class).unwrap();
+            second.observe(image, *class).unwrap();
+        }
+        assert!(state(&whole) == state(&second), "{}: resumed state differs", info.name);
+        let image = dataset.test.images.image(0).unwrap();
+        assert_eq!(whole.predict(&image).unwrap(), second.predict(&image).unwrap(), "{}", info.name);
+    }
+}
+
+#[test]
+fn evaluation_changes_nothing() {
+    for info in METHODS {
+        let config = config(info);
+        let (dataset, samples) = samples(&config);
+        let mut watched = learner(&config);
+        let mut left_alone = learner(&config);
+        for (image, class) in &samples[..60] {
+            watched.observe(image, *class).unwrap();
+            left_alone.observe(image, *class).unwrap();
+            watched.predict(&dataset.test.images.image(3).unwrap()).unwrap();
+        }
+        assert!(state(&watched) == state(&left_alone), "{}: predicting left a trace", info.name);
+    }
+}
+
+#[test]
+fn evaluating_more_often_does_not_change_training() {
+    for info in METHODS {
+        let seldom = config(info);
+        let mut often = seldom.clone();
+        often.settings.eval_period = Some(16);
+        let training = |events: Vec<Event>| -> Vec<Event> {
+            events.into_iter().filter(|event| matches!(event, Event::Progress { .. })).collect()
+        };
+        assert_eq!(training(record(&seldom).0), training(record(&often).0), "{}", info.name);
+    }
+}
+
+#[test]
+fn probabilities_are_probabilities() {
+    for info in METHODS {
+        let config = config(info);
+        let (dataset, samples) = samples(&config);
+        let mut learner = learner(&config);
+        let image = dataset.test.images.image(0).unwrap();
+        assert!(matches!(learner.predict(&image), Err(dpcl::Error::NoClassYet)), "{}", info.name);
+        for (image, class) in &samples[..30] {
+            learner.observe(image, *class).unwrap();
+        }
+        learner.flush().unwrap();
+        let answer = learner.predict(&image).unwrap();
+        let total: f32 = answer.probabilities.iter().map(|(_, probability)| probability).sum();
+        assert!((total - 1.0).abs() < 1e-4, "{}: {total}", info.name);
+        assert_eq!(answer.probabilities.len(), learner.labels().len());
+        assert!(answer.disagreement >= 0.0);
+    }
+}

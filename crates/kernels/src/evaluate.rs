@@ -1,0 +1,159 @@
+//! The evaluation path: batch norm folded into the convolution, bias, ReLU and residual applied while the output is in cache.
+
+use crate::batch_norm::{Normalise, Repeated, period};
+use crate::correlate::{Correlation, Finished};
+use crate::geometry::ConvGeometry;
+use crate::isa::Isa;
+use crate::panel::{Panels, pack};
+use crate::pool::SharedSlice;
+use crate::simd::{Routine, Simd};
+use crate::winograd;
+use crate::winograd::forward::Winograd;
+use crate::winograd::grid::TileGrid;
+use crate::winograd::output::Ending;
+use crate::winograd::weights::Weights;
+
+/// Running statistics and parameters of a batch norm, each `[channels]`.
+#[derive(Clone, Copy)]
+pub struct BatchNorm<'a> {
+    /// Running mean.
+    pub mean: &'a [f32],
+    /// Running variance.
+    pub variance: &'a [f32],
+    /// Scale (gamma).
+    pub scale: &'a [f32],
+    /// Shift (beta).
+    pub shift: &'a [f32],
+    /// Added to the variance before the square root.
+    pub epsilon: f32,
+}
+
+/// Folds a batch norm into the convolution before it.
+///
+/// `weight` and `folded` are `[rows, channels]`, `bias` is `[channels]`.
+///
+/// # Panics
+/// When the lengths do not fit together.
+pub fn fold_batch_norm(weight: &[f32], norm: BatchNorm<'_>, folded: &mut [f32], bias: &mut [f32]) {
+    let channels = bias.len();
+    for vector in [norm.mean, norm.variance, norm.scale, norm.shift] {
+        assert_eq!(vector.len(), channels, "batch-norm vectors have one number a channel");
+    }
+    assert!(weight.len() == folded.len() && weight.len().is_multiple_of(channels));
+    let factor: Vec<f32> =
+        norm.scale.iter().zip(norm.variance).map(|(scale, variance)| scale / (variance + norm.epsilon).sqrt()).collect();
+    for (folded, weight) in folded.chunks_exact_mut(channels).zip(weight.chunks_exact(channels)) {
+        for ((folded, weight), factor) in folded.iter_mut().zip(weight).zip(&factor) {
+            *folded = weight * factor;
+        }
+    }
+    for (channel, bias) in bias.iter_mut().enumerate() {
+        *bias = norm.shift[channel] - norm.mean[channel] * factor[channel];
+    }
+}
+
+/// `relu(convolution + bias) + residual`, each part optional, then optionally another ReLU.
+///
+/// `input` is `[batch, height, width, channels_in]`, `weight` `[kernel * kernel * channels_in, channels_out]`, `bias`
+/// `[channels_out]`, `residual` and `output` `[batch, out_height, out_width, channels_out]`.
+///
+/// # Panics
+/// When a slice does not have the length its shape says.
+#[expect(clippy::too_many_arguments, reason = "the operands of one fused operator")]
+pub fn conv_evaluate(
+    geometry: &ConvGeometry,
+    input: &[f32],
+    weight: &[f32],
+    bias: &[f32],
+    relu: bool,
+    residual: Option<&[f32]>,
+    relu_after: bool,
+    output: &mut [f32],
+) {
+    geometry.check();
+    assert_eq!(input.len(), geometry.input_len(), "the input's length is not that of {geometry:?}");
+    assert_eq!(weight.len(), geometry.weight_len(), "the weight's length is not that of {geometry:?}");
+    assert_eq!(output.len(), geometry.output_len(), "the output's length is not that of {geometry:?}");
+    assert_eq!(bias.len(), geometry.channels_out, "the bias has one number an output channel");
+    assert!(residual.is_none_or(|residual| residual.len() == output.len()), "the residual must have the output's shape");
+    let isa = Isa::active();
+    if winograd::pays(geometry) {
+        let weights = Weights::forward(geometry, weight);
+        let task = Winograd { grid: TileGrid::new(geometry), images: input, weights };
+        task.run(isa, output, Ending::Complete { bias, relu, residual, relu_after });
+        return;
+    }
+    let panels = Panels::new(isa, geometry.channels_out);
+    let packed = pack(&panels, weight, geometry.weight_rows());
+    let coefficients = Repeated::new(geometry.channels_out, |channel| [0.0, 1.0, bias[channel]]);
+    Correlation::forward(geometry, input, &panels, packed.as_slice()).run(
+        isa,
+        output,
+        Some(&|finished| {
+            isa.run(Complete {
+                finished,
+                channels: geometry.channels_out,
+                coefficients: &coefficients,
+                bias,
+                residual,
+                relu,
+                relu_after,
+            });
+        }),
+    );
+}
+
+/// Applies bias, ReLU and residual to what a chunk has convolved.
+struct Complete<'a> {
+    finished: Finished<'a>,
+    channels: usize,
+    coefficients: &'a Repeated<3>,
+    bias: &'a [f32],
+    residual: Option<&'a [f32]>,
+    relu: bool,
+    relu_after: bool,
+}
+
+impl Routine for Complete<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let (pixels, columns) = (self.finished.pixels.clone(), self.finished.columns.clone());
+        let output: SharedSlice<'_, f32> = self.finished.output;
+        if columns.len() == self.channels {
+            let start = pixels.start * self.channels;
+            let length = pixels.len() * self.channels;
+            // SAFETY: these pixels are the chunk's own.
+            let output = unsafe { output.range(start, length) };
+            Normalise {
+                coefficients: self.coefficients,
+                convolved: output.as_ptr(),
+                residual: self.residual.map(|residual| residual[start..start + length].as_ptr()),
+                output: output.as_mut_ptr(),
+                length,
+                relu: self.relu,
+                relu_after: self.relu_after,
+            }
+            .run(simd);
+            return;
+        }
+        let bias = Repeated::<3>::new(columns.len(), |column| [0.0, 1.0, self.bias[columns.start + column]]);
+        debug_assert!(period(columns.len()) >= columns.len());
+        for pixel in pixels {
+            let start = pixel * self.channels + columns.start;
+            // SAFETY: these columns of the pixel are the chunk's own.
+            let output = unsafe { output.range(start, columns.len()) };
+            Normalise {
+                coefficients: &bias,
+                convolved: output.as_ptr(),
+                residual: self.residual.map(|residual| residual[start..start + columns.len()].as_ptr()),
+                output: output.as_mut_ptr(),
+                length: columns.len(),
+                relu: self.relu,
+                relu_after: self.relu_after,
+            }
+            .run(simd);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The operators of a residual network, on Burn tensors with channels last.
+//!
+//! Each function here runs stock Burn operators or, on the CPU, kernels of our own. Nothing here knows what a
+//! network, a class or a stream is. Weights of convolutions are matrices [kernel · kernel · in, out], rows ordered by
+//! kernel row, kernel column, input channel; vectors are matrices of one row.
+
+use burn::{
+    backend::{Dispatch, DispatchDevice},
+    tensor::Tensor,
+};
+
+mod adam;
+mod batch_norm;
+mod batch_norm_backward;
+mod block;
+mod correlate;
+mod evaluate;
+mod extension;
+mod geometry;
+mod isa;
+mod linear;
+mod panel;
+mod peak;
+mod pool;
+mod pooling;
+#[cfg(test)]
+mod reference;
+mod scratch;
+mod simd;
+mod source;
+pub mod stock;
+mod tile;
+mod weight_gradient;
+mod winograd;
+
+pub use isa::{ISA_VARIABLE, Isa, IsaError};
+pub use peak::fma_peak_gflops;
+pub use pool::{set_threads, threads};
+
+use extension::Kernels;
+
+/// What a convolution block does, apart from its weights.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConvSpec {
+    /// Rows and columns of the kernel: 1, 3 or 7.
+    pub kernel: usize,
+    /// Step between windows: 1 or 2.
+    pub stride: usize,
+    /// Whether a ReLU follows the batch norm.
+    pub relu: bool,
+    /// Added to the variance before its root is taken.
+    pub epsilon: f64,
+}
+
+impl ConvSpec {
+    /// Zero padding on each side that keeps the size at stride 1.
+    pub fn padding(&self) -> usize {
+        self.kernel / 2
+    }
+}
+
+/// What a convolution block gives back in training.
+pub struct TrainOutput {
+    /// Activations [batch, rows, columns, channels].
+    pub y: Tensor<4>,
+    /// Batch mean of each channel before normalisation [1, channels]; no gradient.
+    pub mean: Tensor<2>,
+    /// Biased batch variance of each channel before normalisation [1, channels]; no gradient.
+    pub variance: Tensor<2>,
+}
+
+/// Constants of one Adam step on one parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdamStep {
+    /// Learning rate.
+    pub rate: f64,
+    /// Decay of the first moment.
+    pub beta1: f64,
+    /// Decay of the second moment.
+    pub beta2: f64,
+    /// Added to the root of the second moment.
+    pub epsilon: f64,
+    /// Steps of this parameter, this one included.
+    pub count: u64,
+}
+
+impl AdamStep {
+    /// The bias corrections 1 − β₁ˢ and 1 − β₂ˢ.
+    pub fn corrections(&self) -> (f64, f64) {
+        let count = self.count as f64;
+        (1.0 - self.beta1.powf(count), 1.0 - self.beta2.powf(count))
+    }
+}
+
+/// Whether a tensor lies where our kernels run.
+fn has_kernels<const D: usize>(tensor: &Tensor<D>) -> bool {
+    matches!(tensor.device().inner().as_dispatch(), DispatchDevice::Flex(_))
+}
+
+/// Convolution → batch norm with this batch's statistics → optional ReLU, differentiable.
+///
+/// `x` [batch, height, width, in], `weight` [kernel·kernel·in, out], `scale` and `shift` [1, out].
+pub fn conv_block(
+    x: Tensor<4>,
+    weight: Tensor<2>,
+    scale: Tensor<2>,
+    shift: Tensor<2>,
+    spec: &ConvSpec,
+) -> TrainOutput {
+    if !has_kernels(&x) {
+        return stock::conv_block(x, weight, scale, shift, spec);
+    }
+    let [weight, scale, shift] = [weight, scale, shift].map(Tensor::into_dispatch);
+    let (y, mean, variance) = <Dispatch as Kernels>::conv_block(x.into_dispatch(), weight, scale, shift, *spec);
+    TrainOutput {
+        y: Tensor::from_dispatch(y),
+        mean: Tensor::<2>::from_dispatch(mean).inner(),
+        variance: Tensor::<2>::from_dispatch(variance).inner(),
+    }
+}
+
+/// Convolution with batch norm folded into weight and bias → optional ReLU, for evaluation.
+///
+/// `x` [batch, height, width, in], `weight` [kernel·kernel·in, out], `bias` [1, out].
+pub fn conv_folded(x: Tensor<4>, weight: Tensor<2>, bias: Tensor<2>, spec: &ConvSpec) -> Tensor<4> {
+    if !has_kernels(&x) {
+        return stock::conv_folded(x, weight, bias, spec);
+    }
+    let [weight, bias] = [weight, bias].map(Tensor::into_dispatch);
+    Tensor::from_dispatch(<Dispatch as Kernels>::conv_folded(x.into_dispatch(), weight, bias, *spec))
+}
+
+/// 3×3 maximum, stride 2, padding 1, on [batch, height, width, channels], differentiable.
+pub fn max_pool(x: Tensor<4>) -> Tensor<4> {
+    if !has_kernels(&x) {
+        return stock::max_pool(x);
+    }
+    Tensor::from_dispatch(<Dispatch as Kernels>::max_pool(x.into_dispatch()))
+}
+
+/// Mean over height and width, [batch, height, width, channels] → [batch, channels], differentiable.
+pub fn average_pool(x: Tensor<4>) -> Tensor<2> {
+    if !has_kernels(&x) {
+        return stock::average_pool(x);
+    }
+    Tensor::from_dispatch(<Dispatch as Kernels>::average_pool(x.into_dispatch()))
+}
+
+/// `x` [rows, features] · `weight` [features, outputs] + `bias` [1, outputs], differentiable.
+pub fn linear(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<2>) -> Tensor<2> {
+    if !has_kernels(&x) {
+        return stock::linear(x, weight, bias);
+    }
+    let [x, weight, bias] = [x, weight, bias].map(Tensor::into_dispatch);
+    Tensor::from_dispatch(<Dispatch as Kernels>::linear(x, weight, bias))
+}
+
+/// One Adam step without weight decay; returns the parameter and its moments.
+pub fn adam(
+    parameter: Tensor<2>,
+    gradient: Tensor<2>,
+    moments: (Tensor<2>, Tensor<2>),
+    step: &AdamStep,
+) -> (Tensor<2>, (Tensor<2>, Tensor<2>)) {
+    if !has_kernels(&parameter) {
+        return stock::adam(parameter, gradient, moments, step);
+    }
+    let [parameter, gradient, first, second] =
+        [parameter, gradient, moments.0, moments.1].map(Tensor::into_dispatch);
+    let (parameter, first, second) =
+        <Dispatch as Kernels>::adam(parameter, gradient, first, second, *step);
+    (Tensor::from_dispatch(parameter), (Tensor::from_dispatch(first), Tensor::from_dispatch(second)))
+}
+
+/// The instruction set the kernels run on, as written into records.
+pub fn isa_name() -> &'static str {
+    Isa::active().name()
+}

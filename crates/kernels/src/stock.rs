@@ -1,0 +1,85 @@
+//! Every operator composed of stock Burn operators: what runs on devices without kernels of our own, and what
+//! the kernels are tested against.
+
+use burn::tensor::{
+    Tensor,
+    activation::relu,
+    module::{conv2d, max_pool2d},
+    ops::{ConvOptions, MaxPoolOptions},
+};
+
+use crate::{AdamStep, ConvSpec, TrainOutput};
+
+/// Convolution alone. `x` [batch, height, width, in], `weight` [kernel·kernel·in, out] → [batch, rows, columns, out].
+pub fn convolution(x: Tensor<4>, weight: Tensor<2>, spec: &ConvSpec) -> Tensor<4> {
+    let [_, _, _, channels_in] = x.dims();
+    let [_, channels_out] = weight.dims();
+    let kernel = spec.kernel;
+    let weight = weight.reshape([kernel, kernel, channels_in, channels_out]).permute([3, 2, 0, 1]);
+    let options = ConvOptions::new([spec.stride; 2], [spec.padding(); 2], [1, 1], 1);
+    conv2d(x.permute([0, 3, 1, 2]), weight, None, options).permute([0, 2, 3, 1])
+}
+
+/// Convolution, batch norm with this batch's statistics, optional ReLU; see [`crate::conv_block`].
+pub fn conv_block(
+    x: Tensor<4>,
+    weight: Tensor<2>,
+    scale: Tensor<2>,
+    shift: Tensor<2>,
+    spec: &ConvSpec,
+) -> TrainOutput {
+    let z = convolution(x, weight, spec);
+    let [batch, height, width, channels] = z.dims();
+    let z = z.reshape([batch * height * width, channels]);
+    let mean = z.clone().mean_dim(0);
+    let centred = z - mean.clone();
+    let variance = centred.clone().square().mean_dim(0);
+    let inverse = variance.clone().add_scalar(spec.epsilon).sqrt().recip();
+    let y = centred * (inverse * scale) + shift;
+    let y = if spec.relu { relu(y) } else { y };
+    TrainOutput {
+        y: y.reshape([batch, height, width, channels]),
+        mean: mean.inner(),
+        variance: variance.inner(),
+    }
+}
+
+/// Convolution with folded batch norm, optional ReLU; see [`crate::conv_folded`].
+pub fn conv_folded(x: Tensor<4>, weight: Tensor<2>, bias: Tensor<2>, spec: &ConvSpec) -> Tensor<4> {
+    let [_, channels] = bias.dims();
+    let y = convolution(x, weight, spec) + bias.reshape([1, 1, 1, channels]);
+    if spec.relu { relu(y) } else { y }
+}
+
+/// 3×3 maximum, stride 2, padding 1, on [batch, height, width, channels].
+pub fn max_pool(x: Tensor<4>) -> Tensor<4> {
+    let options = MaxPoolOptions::new([3, 3]).with_stride([2, 2]).with_padding([1, 1]);
+    max_pool2d(x.permute([0, 3, 1, 2]), options).permute([0, 2, 3, 1])
+}
+
+/// Mean over height and width: [batch, height, width, channels] → [batch, channels].
+pub fn average_pool(x: Tensor<4>) -> Tensor<2> {
+    let [batch, height, width, channels] = x.dims();
+    x.reshape([batch, height * width, channels]).mean_dim(1).reshape([batch, channels])
+}
+
+/// `x` · `weight` + `bias`.
+pub fn linear(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<2>) -> Tensor<2> {
+    x.matmul(weight) + bias
+}
+
+/// One Adam step; see [`crate::adam`].
+pub fn adam(
+    parameter: Tensor<2>,
+    gradient: Tensor<2>,
+    moments: (Tensor<2>, Tensor<2>),
+    step: &AdamStep,
+) -> (Tensor<2>, (Tensor<2>, Tensor<2>)) {
+    let (first, second) = moments;
+    let first = first.mul_scalar(step.beta1) + gradient.clone().mul_scalar(1.0 - step.beta1);
+    let second = second.mul_scalar(step.beta2) + gradient.square().mul_scalar(1.0 - step.beta2);
+    let (correction1, correction2) = step.corrections();
+    let denominator = second.clone().div_scalar(correction2).sqrt().add_scalar(step.epsilon);
+    let change = first.clone().div_scalar(correction1).mul_scalar(step.rate) / denominator;
+    (parameter - change, (first, second))
+}

@@ -1,0 +1,82 @@
+//! One line a group for spreadsheets and scripts: unrounded, shares as 0..1, empty where not measured.
+
+use crate::group::{Group, Run, Setting};
+use crate::statistics::Estimate;
+use crate::{Report, values};
+
+pub fn export(report: &Report) -> String {
+    let mut text = heading();
+    for setting in &report.settings {
+        for group in &setting.groups {
+            text.push_str(&line(&row(setting, group)));
+        }
+    }
+    text
+}
+
+fn heading() -> String {
+    let mut names: Vec<String> =
+        ["setting", "dataset", "scenario", "model", "label", "name", "method", "knowledge", "seeds"]
+            .map(str::to_owned)
+            .to_vec();
+    for (name, _) in values(&Default::default()) {
+        names.extend([format!("{name}_mean"), format!("{name}_std")]);
+    }
+    names.extend(
+        ["updates", "samples", "train_seconds", "eval_seconds", "peak_memory_bytes"].map(str::to_owned),
+    );
+    line(&names)
+}
+
+fn row(setting: &Setting, group: &Group) -> Vec<String> {
+    let result = &group.first().result;
+    let mut fields = vec![setting.name.clone()];
+    fields.extend([&result.dataset, &result.scenario, &result.model, &result.label].map(Clone::clone));
+    fields.extend([group.name.clone(), result.method.clone(), result.knowledge.clone()]);
+    fields.push(group.runs.iter().map(|run| run.result.seed.to_string()).collect::<Vec<_>>().join(" "));
+    for (index, _) in values(&Default::default()).iter().enumerate() {
+        let estimate = mean(group, |run| values(&run.metrics)[index].1);
+        fields.push(number(estimate.map(|estimate| estimate.mean)));
+        fields.push(number(estimate.and_then(|estimate| estimate.deviation)));
+    }
+    let costs: [fn(&Run) -> f64; 5] = [
+        |run| run.result.updates as f64,
+        |run| run.result.samples as f64,
+        |run| run.result.train_seconds,
+        |run| run.result.eval_seconds,
+        |run| run.result.peak_memory_bytes as f64,
+    ];
+    fields.extend(costs.map(|cost| number(mean(group, |run| Some(cost(run))).map(|estimate| estimate.mean))));
+    fields
+}
+
+fn mean(group: &Group, value: impl Fn(&Run) -> Option<f64>) -> Option<Estimate> {
+    Estimate::of(&group.runs.iter().filter_map(value).collect::<Vec<_>>())
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn line(fields: &[String]) -> String {
+    fields.iter().map(|field| quote(field)).collect::<Vec<_>>().join(",") + "\n"
+}
+
+/// Quotes a field where commas, quotes or line ends would break the line (RFC 4180).
+fn quote(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_that_would_break_the_line_are_quoted() {
+        assert_eq!(line(&["a,b".into(), "say \"c\"".into(), "d".into()]), "\"a,b\",\"say \"\"c\"\"\",d\n");
+    }
+}

@@ -1,0 +1,150 @@
+//! Aligned columns for people at a terminal. Keeps to the given width by setting numbers closer, then by continuing
+//! the table below itself; knows nothing of the terminal but its width and whether styles are wanted.
+
+use crate::Report;
+use crate::table::{Cell, Row, Table};
+
+const BOLD: &str = "\x1b[1m";
+const FAINT: &str = "\x1b[2m";
+const PLAIN: &str = "\x1b[0m";
+const GAP: usize = 2;
+/// Narrower than this no table is legible; text may then run over.
+const LEAST_WIDTH: usize = 24;
+
+pub fn export(report: &Report, width: usize, colour: bool) -> String {
+    let page = Page { width: width.max(LEAST_WIDTH), colour };
+    let mut blocks: Vec<String> = report
+        .settings
+        .iter()
+        .map(|setting| {
+            let table = Table::of(setting);
+            let mut block = page.paragraph(&format!("{}: {}", setting.name, setting.description()), BOLD);
+            block.push_str(&page.table(&table));
+            block.extend(table.footnotes.iter().map(|note| page.paragraph(note, FAINT)));
+            block
+        })
+        .collect();
+    let mut remarks: Vec<String> =
+        report.unfinished.iter().map(|run| format!("{}: {}", run.name(), run.state())).collect();
+    remarks.extend(report.notes.iter().map(|note| format!("note: {note}")));
+    if !remarks.is_empty() {
+        blocks.push(remarks.iter().map(|remark| page.paragraph(remark, "")).collect());
+    }
+    blocks.join("\n")
+}
+
+struct Page {
+    width: usize,
+    colour: bool,
+}
+
+impl Page {
+    fn style(&self, text: &str, style: &str) -> String {
+        if self.colour && !style.is_empty() { format!("{style}{text}{PLAIN}") } else { text.to_owned() }
+    }
+
+    /// Text broken at spaces; a single word longer than the width is cut.
+    fn paragraph(&self, text: &str, style: &str) -> String {
+        let mut lines: Vec<String> = Vec::new();
+        for word in text.split_whitespace() {
+            match lines.last_mut() {
+                Some(line) if length(line) + 1 + length(word) <= self.width => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                _ => lines.push(self.cut(word, self.width)),
+            }
+        }
+        lines.iter().map(|line| self.style(line, style) + "\n").collect()
+    }
+
+    fn cut(&self, text: &str, most: usize) -> String {
+        let text: String =
+            text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+        if length(&text) <= most {
+            return text;
+        }
+        text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+    }
+
+    fn table(&self, table: &Table) -> String {
+        let names: Vec<String> = table
+            .rows
+            .iter()
+            .map(|row| self.cut(&format!("{}{}", row.name, row.mark), self.width / 3))
+            .collect();
+        let name_width = names.iter().map(|name| length(name)).max().unwrap_or(0);
+        let fits = |between: &str| {
+            let columns = 0..table.columns.len();
+            name_width + columns.map(|column| GAP + column_width(table, column, between)).sum::<usize>()
+                <= self.width
+        };
+        let between = if fits(" ± ") { " ± " } else { "±" };
+
+        let mut text = String::new();
+        let mut from = 0;
+        while from < table.columns.len() {
+            let room = self.width.saturating_sub(name_width);
+            let until = block_end(table, from, room, between);
+            let layout = Layout { table, between, name_width, columns: from..until };
+            text.push_str(&self.heading(&layout));
+            for (row, name) in table.rows.iter().zip(&names) {
+                text.push_str(&self.row(&layout, row, name));
+            }
+            from = until;
+        }
+        text
+    }
+
+    fn heading(&self, layout: &Layout) -> String {
+        let mut line = " ".repeat(layout.name_width);
+        for column in layout.columns.clone() {
+            let width = column_width(layout.table, column, layout.between) + GAP;
+            line.push_str(&format!("{:>width$}", layout.table.columns[column]));
+        }
+        self.style(&line, FAINT) + "\n"
+    }
+
+    fn row(&self, layout: &Layout, row: &Row, name: &str) -> String {
+        let mut line = format!("{name:<width$}", width = layout.name_width);
+        for column in layout.columns.clone() {
+            let width = column_width(layout.table, column, layout.between) + GAP;
+            let text = row.cells[column].text(layout.between);
+            let style = if row.cells[column].best { BOLD } else { "" };
+            line.push_str(&" ".repeat(width.saturating_sub(length(&text))));
+            line.push_str(&self.style(&text, style));
+        }
+        line + "\n"
+    }
+}
+
+struct Layout<'a> {
+    table: &'a Table,
+    between: &'a str,
+    name_width: usize,
+    columns: std::ops::Range<usize>,
+}
+
+/// Where to continue a table below itself: after as many columns as fit, but between metrics and costs rather than
+/// within the costs, and after one column at least.
+fn block_end(table: &Table, from: usize, room: usize, between: &str) -> usize {
+    let mut used = 0;
+    let fit = (from..table.columns.len())
+        .take_while(|&column| {
+            used += GAP + column_width(table, column, between);
+            used <= room
+        })
+        .count();
+    let end = from + fit.max(1);
+    let splits_costs = end > table.metrics && end < table.columns.len();
+    if splits_costs && from < table.metrics { table.metrics } else { end }
+}
+
+fn column_width(table: &Table, column: usize, between: &str) -> usize {
+    let cell = |row: &Row| length(&Cell::text(&row.cells[column], between));
+    table.rows.iter().map(cell).chain([length(table.columns[column])]).max().unwrap_or(0)
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}

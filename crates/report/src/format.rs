@@ -1,0 +1,74 @@
+//! Numbers as people read them: percent with two decimals, thousands apart, units that fit the size.
+
+/// 0.5312 as `53.12`.
+pub fn percent(share: f64) -> String {
+    // Adding zero turns a negative zero, which would print its sign, into a plain one.
+    format!("{:.2}", (share * 1e4).round() / 1e2 + 0.0)
+}
+
+/// About three significant digits, without an exponent in the usual range.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1e7 => format!("{value:.1e}"),
+        size if size >= 100.0 => thousands_signed(value.round()),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 0.01 || size == 0.0 => format!("{:.2}", value + 0.0),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+/// 3_500_000_000 as `3.26 GiB`.
+pub fn bytes(count: f64) -> String {
+    let mebibytes = count / f64::from(1 << 20);
+    if mebibytes < 1000.0 { format!("{mebibytes:.0} MiB") } else { format!("{:.2} GiB", mebibytes / 1024.0) }
+}
+
+/// 12345 as `12,345`.
+pub fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let first = digits.len() % 3;
+    let mut text = digits[..first].to_owned();
+    for start in (first..digits.len()).step_by(3) {
+        if !text.is_empty() {
+            text.push(',');
+        }
+        text.push_str(&digits[start..start + 3]);
+    }
+    text
+}
+
+fn thousands_signed(value: f64) -> String {
+    let sign = if value < 0.0 { "-" } else { "" };
+    format!("{sign}{}", thousands(value.abs() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percent_has_two_decimals_and_no_negative_zero() {
+        assert_eq!(percent(0.53125), "53.13");
+        assert_eq!(percent(1.0), "100.00");
+        assert_eq!(percent(-0.000_001), "0.00");
+        assert_eq!(percent(-0.125), "-12.50");
+    }
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let found = [0, 7, 999, 1000, 12_345, 1_000_000].map(thousands);
+        assert_eq!(found, ["0", "7", "999", "1,000", "12,345", "1,000,000"]);
+    }
+
+    #[test]
+    fn short_keeps_about_three_digits() {
+        let found = [0.0, 0.0003, 0.123_4, 1.0, 42.55, 123.4, -1234.5, 3e9].map(short);
+        assert_eq!(found, ["0.00", "3.0e-4", "0.12", "1.00", "42.5", "123", "-1,235", "3.0e9"]);
+    }
+
+    #[test]
+    fn bytes_take_the_unit_that_fits() {
+        assert_eq!(bytes(512.0 * 1024.0 * 1024.0), "512 MiB");
+        assert_eq!(bytes(3.5e9), "3.26 GiB");
+    }
+}

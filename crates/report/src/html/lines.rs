@@ -1,0 +1,175 @@
+//! Line figures over the stream: one line a group with a band of one standard deviation, task borders, and either
+//! names at the lines' ends or a legend above. Any-time accuracy, training loss and learning rate are drawn by it.
+
+use super::markup::{Element, fit, px, tag, text_width};
+use super::plot::{Frame, Size, TEXT, TickLabel, line, spread, svg, text};
+use super::scale::{Scale, ceiling};
+use super::series_class;
+use crate::format::{short, thousands};
+use crate::group::Group;
+use crate::statistics::Band;
+
+/// More points than this cannot be told apart.
+pub const MOST_POINTS: usize = 240;
+/// More names than this cannot stand beside the plotting area.
+pub const MOST_NAMES: usize = 14;
+/// Points a pointer can rest on.
+const MOST_TOOLTIPS: usize = 48;
+
+/// What a line figure shows.
+pub struct Lines<'a> {
+    pub series: Vec<(&'a Group, Band)>,
+    pub borders: Vec<f64>,
+    /// Samples in the whole stream.
+    pub end: f64,
+    pub y: Vertical,
+    /// Title of the vertical axis, with its unit.
+    pub y_title: &'static str,
+    /// What a screen reader says.
+    pub describe: String,
+    /// Names at the lines' ends where the drawing is wide enough.
+    pub names: bool,
+    pub height: f64,
+}
+
+/// The vertical axis.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Vertical {
+    /// Shares of one, shown in percent from 0 up to what the data need.
+    Percent,
+    /// From 0 up to what the data need.
+    FromZero,
+    /// Logarithmic if the values span far more than a decade, else from 0.
+    Rate,
+}
+
+impl Lines<'_> {
+    pub fn draw(&self, size: Size) -> Element {
+        let named = self.names && !size.narrow && self.series.len() <= MOST_NAMES;
+        let names_room = if named { self.names_width() + 22.0 } else { 10.0 };
+        let height = if size.narrow { self.height.min(270.0) } else { self.height };
+        let (left, right, top, bottom) = (46.0, size.width - names_room, 44.0, height - 42.0);
+        let frame = Frame {
+            left,
+            right,
+            top,
+            bottom,
+            x: Scale::linear(0.0, self.end, left, right),
+            y: self.vertical(bottom, top),
+        };
+        let label: TickLabel = match self.y {
+            Vertical::Percent => |value| short_percent(value),
+            Vertical::FromZero | Vertical::Rate => plain,
+        };
+        // The first group, the best, is drawn last and lies on top.
+        let mut drawing = svg(size.width, height, &self.describe)
+            .class("lines")
+            .child(frame.y_axis(self.y_title, label))
+            .child(frame.tasks(&self.borders, self.end))
+            .child(frame.x_axis("stream samples", |value| thousands(value as u64)))
+            .children(self.series.iter().rev().map(|(group, band)| self.series(&frame, group, band, size)));
+        if named {
+            drawing = drawing.children(self.end_names(&frame));
+        }
+        drawing
+    }
+
+    fn names_width(&self) -> f64 {
+        let width = |(group, _): &(&Group, Band)| text_width(&group.name, TEXT) + 8.0;
+        self.series.iter().map(width).fold(0.0, f64::max).min(170.0)
+    }
+
+    fn vertical(&self, bottom: f64, top: f64) -> Scale {
+        let ends = |end: fn(&Band) -> Vec<f64>| self.series.iter().flat_map(move |(_, band)| end(band));
+        let high = ends(|band| band.iter().map(|(_, estimate)| estimate.high()).collect())
+            .filter(|value| value.is_finite())
+            .fold(0.0, f64::max);
+        let low = ends(|band| band.iter().map(|(_, estimate)| estimate.mean).collect())
+            .filter(|value| *value > 0.0)
+            .fold(f64::INFINITY, f64::min);
+        match self.y {
+            Vertical::Percent => Scale::linear(0.0, ceiling(high.clamp(0.05, 1.0)), bottom, top),
+            Vertical::Rate if low * 30.0 < high => Scale::logarithmic(low, high * 1.2, bottom, top),
+            Vertical::FromZero | Vertical::Rate => Scale::linear(0.0, ceiling(high), bottom, top),
+        }
+    }
+
+    fn series(&self, frame: &Frame, group: &Group, band: &Band, size: Size) -> Element {
+        let point = |x: f64, y: f64| format!("{} {}", px(frame.x.at(x)), px(frame.y.at(y)));
+        let path = |points: Vec<String>| format!("M{}", points.join("L"));
+        let mut drawn = tag("g").class(series_class(group));
+        if band.iter().any(|(_, estimate)| estimate.deviation.is_some()) {
+            let above = band.iter().map(|(x, estimate)| point(*x, estimate.high()));
+            let below = band.iter().rev().map(|(x, estimate)| point(*x, estimate.low()));
+            drawn =
+                drawn.child(tag("path").class("band").with("d", path(above.chain(below).collect()) + "Z"));
+        }
+        let middle = band.iter().map(|(x, estimate)| point(*x, estimate.mean)).collect();
+        drawn = drawn.child(tag("path").class("line").with("d", path(middle)));
+        if size.narrow {
+            return drawn;
+        }
+        let every = band.len().div_ceil(MOST_TOOLTIPS).max(1);
+        drawn.children(band.iter().rev().step_by(every).map(|(x, estimate)| {
+            let value = self.show(estimate.mean);
+            let spread = estimate
+                .deviation
+                .map(|deviation| format!(" ± {}", self.show(deviation)))
+                .unwrap_or_default();
+            let tooltip =
+                format!("{}, sample {}: {value}{spread}{}", group.name, thousands(*x as u64), self.unit());
+            tag("circle")
+                .class("touch")
+                .with("cx", px(frame.x.at(*x)))
+                .with("cy", px(frame.y.at(estimate.mean)))
+                .with("r", 7)
+                .tooltip(tooltip)
+        }))
+    }
+
+    fn show(&self, value: f64) -> String {
+        match self.y {
+            Vertical::Percent => crate::format::percent(value),
+            Vertical::FromZero | Vertical::Rate => short(value),
+        }
+    }
+
+    fn unit(&self) -> &'static str {
+        if self.y == Vertical::Percent { " %" } else { "" }
+    }
+
+    fn end_names(&self, frame: &Frame) -> Vec<Element> {
+        let ends: Vec<(&Group, f64, f64)> = self
+            .series
+            .iter()
+            .filter_map(|(group, band)| {
+                let (x, estimate) = band.last()?;
+                Some((*group, frame.x.at(*x), frame.y.at(estimate.mean)))
+            })
+            .collect();
+        let wanted: Vec<f64> = ends.iter().map(|end| end.2).collect();
+        let placed = spread(&wanted, TEXT + 4.0, frame.top, frame.bottom);
+        let name = |(&(group, x, y), at): (&(&Group, f64, f64), f64)| {
+            let name = fit(&format!("{}{}", group.name, group.mark()), TEXT, self.names_width() + 8.0);
+            tag("g")
+                .class(format!("{} end-name", series_class(group)))
+                .child(line(x + 3.0, y, frame.right + 14.0, at))
+                .child(text(frame.right + 18.0, at + 4.0, "start", &name))
+        };
+        ends.iter().zip(placed).map(name).collect()
+    }
+}
+
+fn short_percent(share: f64) -> String {
+    let percent = (share * 1000.0).round() / 10.0 + 0.0;
+    percent.to_string()
+}
+
+/// A tick's value without the noise of its computation.
+fn plain(value: f64) -> String {
+    if value != 0.0 && value.abs() < 0.01 {
+        return format!("{value:.1e}").replace(".0e", "e");
+    }
+    let rounded = (value * 1000.0).round() / 1000.0 + 0.0;
+    rounded.to_string()
+}

@@ -1,0 +1,133 @@
+//! Saved records to statistics, tables, plots and one HTML file. Knows no tensors.
+//!
+//! [`record`] describes what a run leaves on disk and is the interface to other programs; [`metrics`] turns its
+//! events into numbers. [`load`] reads any number of run folders, and a [`Report`] shows them in every format.
+//! Nothing here prints or writes: exporters return text.
+//!
+//! ```no_run
+//! let report = dpcl_report::load(&["out/small".into()])?;
+//! std::fs::write("report.html", report.html()).expect("the working folder is writable");
+//! # Ok::<(), dpcl_report::Error>(())
+//! ```
+
+use std::path::PathBuf;
+
+pub mod curves;
+pub mod error;
+mod export;
+pub mod format;
+pub mod group;
+mod html;
+pub mod metrics;
+pub mod read;
+pub mod record;
+pub mod statistics;
+pub mod table;
+mod unfinished;
+
+pub use error::{Error, Result};
+pub use unfinished::Unfinished;
+
+use group::{Run, Setting};
+use read::Record;
+
+/// Runs sorted for comparison, ready to be shown.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What may be compared; empty if no run finished.
+    pub settings: Vec<Setting>,
+    /// Runs without a result, which enter no number; by label and seed.
+    pub unfinished: Vec<Unfinished>,
+    /// What a reader of the numbers should know about the records.
+    pub notes: Vec<String>,
+}
+
+/// Reads every record in the given folders or below them.
+pub fn load(folders: &[PathBuf]) -> Result<Report> {
+    read::find(folders).map(Report::new)
+}
+
+impl Report {
+    /// Sorts records that were already read.
+    pub fn new(records: Vec<Record>) -> Self {
+        let (mut runs, mut unfinished, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+        for record in records {
+            let left = Unfinished::of(&record);
+            match Run::of(record) {
+                Some(run) => {
+                    notes.extend(disagreement(&run));
+                    runs.push(run);
+                }
+                None => unfinished.push(left),
+            }
+        }
+        unfinished.sort_by_cached_key(|run: &Unfinished| (run.label.clone(), run.seed, run.path.clone()));
+        let (settings, repeated) = group::sort(runs);
+        notes.extend(repeated);
+        Self { settings, unfinished, notes }
+    }
+
+    /// Aligned columns that fit in `width` characters; `colour` adds terminal styles.
+    pub fn terminal(&self, width: usize, colour: bool) -> String {
+        export::terminal::export(self, width, colour)
+    }
+
+    /// Pipe tables under headings.
+    pub fn markdown(&self) -> String {
+        export::markdown::export(self)
+    }
+
+    /// `booktabs` tables to paste into a paper.
+    pub fn latex(&self) -> String {
+        export::latex::export(self)
+    }
+
+    /// One line a group, unrounded, shares as 0..1.
+    pub fn csv(&self) -> String {
+        export::csv::export(self)
+    }
+
+    /// Everything the report knows, runs included, unrounded, shares as 0..1.
+    pub fn json(&self) -> String {
+        export::json::export(self)
+    }
+
+    /// One page with figures that needs nothing but itself.
+    pub fn html(&self) -> String {
+        html::export(self)
+    }
+}
+
+/// The events are the truth; a result file that says otherwise was edited or written by another version.
+fn disagreement(run: &Run) -> Option<String> {
+    let same = |(a, b): (Option<f64>, Option<f64>)| match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() < 1e-9,
+        (a, b) => a == b,
+    };
+    let (ours, theirs) = (values(&run.metrics), values(&run.result.metrics));
+    let names: Vec<&str> = ours
+        .iter()
+        .zip(theirs)
+        .filter(|((_, ours), (_, theirs))| !same((*ours, *theirs)))
+        .map(|((name, _), _)| *name)
+        .collect();
+    let path = run.record.path.display();
+    (!names.is_empty()).then(|| {
+        format!("{path}: result.json disagrees with events.jsonl on {}; the events count", names.join(", "))
+    })
+}
+
+/// Every metric by its name in the record.
+pub(crate) fn values(metrics: &record::Metrics) -> [(&'static str, Option<f64>); 9] {
+    [
+        ("acc", metrics.acc),
+        ("fm", metrics.fm),
+        ("fm_signed", metrics.fm_signed),
+        ("fm_max", metrics.fm_max),
+        ("a_auc", metrics.a_auc),
+        ("a_avg", metrics.a_avg),
+        ("a_last", metrics.a_last),
+        ("f_last", metrics.f_last),
+        ("online_acc", metrics.online_acc),
+    ]
+}

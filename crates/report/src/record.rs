@@ -1,0 +1,191 @@
+//! What a run leaves on disk, as types: the interface between the learner that writes records, this crate that
+//! reads them, and other people's scripts.
+//!
+//! A run is a folder with `config.toml` (resolved), `events.jsonl` (one [`Event`] a line, flushed as it goes),
+//! `result.json` (one [`RunResult`], written last) and `checkpoint/`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Version of the record layout; readers refuse a newer one.
+pub const FORMAT: u32 = 1;
+
+/// The resolved configuration of a run, in TOML. A comment line `# command: …` holds the command that made it.
+pub const CONFIG_FILE: &str = "config.toml";
+/// The events of a run, one JSON object a line.
+pub const EVENTS_FILE: &str = "events.jsonl";
+/// The end of a finished run.
+pub const RESULT_FILE: &str = "result.json";
+/// Why a run failed, as plain text; absent while it runs, and from runs that were merely cut off.
+pub const ERROR_FILE: &str = "error.txt";
+
+/// One line of `events.jsonl`. Nothing in it depends on time, threads or paths.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The run begins; always the first line.
+    Start {
+        /// Record layout version.
+        format: u32,
+        /// Class names of the data set; class numbers elsewhere index this list.
+        classes: Vec<String>,
+        /// For each task, the classes of its test set.
+        task_classes: Vec<Vec<usize>>,
+        /// For each task, how many stream samples it has.
+        task_samples: Vec<usize>,
+    },
+    /// A class was met for the first time.
+    NewClass {
+        /// Stream samples seen, this one included.
+        samples: u64,
+        /// The class, an index into the data set's list.
+        class: usize,
+    },
+    /// Averages over the training steps since the previous line of this kind.
+    Progress {
+        /// Stream samples seen so far.
+        samples: u64,
+        /// Training steps so far.
+        updates: u64,
+        /// Mean training loss over those steps; `null` where it was not a number.
+        #[serde(deserialize_with = "number_or_null")]
+        loss: f64,
+        /// Learning rate after the last of them.
+        #[serde(deserialize_with = "number_or_null")]
+        rate: f64,
+        /// Counters a method wants on record (memory accepts, rate ups, …), cumulative.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "numbers_or_null")]
+        counters: BTreeMap<String, f64>,
+    },
+    /// An evaluation of the classes met so far.
+    Evaluation {
+        /// Stream samples seen so far.
+        samples: u64,
+        /// Training steps so far.
+        updates: u64,
+        /// Why it was made.
+        kind: EvaluationKind,
+        /// For each class met so far: its number, correct answers, test images.
+        classes: Vec<ClassCount>,
+    },
+    /// A task ended (before its evaluation).
+    TaskEnd {
+        /// Which one, from 0.
+        task: usize,
+        /// Stream samples seen so far.
+        samples: u64,
+    },
+    /// How many memory slots each class holds; written at task ends.
+    Memory {
+        /// Stream samples seen so far.
+        samples: u64,
+        /// Class and its slots.
+        slots: Vec<(usize, usize)>,
+    },
+    /// Online accuracy so far: each sample predicted before it is learned (only when asked for).
+    Online {
+        /// Stream samples predicted.
+        samples: u64,
+        /// Right predictions.
+        correct: u64,
+    },
+    /// A short glimpse of the memory's images at the end of the run.
+    Glimpse {
+        /// PNG contact sheet, base64.
+        png: String,
+    },
+}
+
+/// JSON has no NaN: serde writes a diverged number as `null`, and a record of it must stay readable.
+fn number_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
+}
+
+fn numbers_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, f64>, D::Error> {
+    let numbers = BTreeMap::<String, Option<f64>>::deserialize(deserializer)?;
+    Ok(numbers.into_iter().map(|(name, number)| (name, number.unwrap_or(f64::NAN))).collect())
+}
+
+/// Why an evaluation was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvaluationKind {
+    /// The evaluation period came round.
+    Period,
+    /// The given task ended.
+    TaskEnd(usize),
+}
+
+/// Right answers and test images of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassCount {
+    /// The class, an index into the data set's list.
+    pub class: usize,
+    /// Right answers.
+    pub correct: u64,
+    /// Test images.
+    pub total: u64,
+}
+
+/// The numbers a run is judged by, each 0..1, `None` where not measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Mean over tasks of the final accuracy on each task's test set.
+    pub acc: Option<f64>,
+    /// Forgetting by the paper's formula: mean |a_ii − a_Ti|.
+    pub fm: Option<f64>,
+    /// Forgetting, signed: mean a_ii − a_Ti.
+    pub fm_signed: Option<f64>,
+    /// Forgetting from the best earlier value: mean max_t a_ti − a_Ti.
+    pub fm_max: Option<f64>,
+    /// Mean accuracy over the periodic evaluations.
+    pub a_auc: Option<f64>,
+    /// Mean of the accuracies at task ends.
+    pub a_avg: Option<f64>,
+    /// Accuracy over all met classes at the end.
+    pub a_last: Option<f64>,
+    /// Mean over classes of best earlier accuracy at task ends minus final.
+    pub f_last: Option<f64>,
+    /// Accuracy of predicting each stream sample before learning it.
+    pub online_acc: Option<f64>,
+}
+
+/// `result.json`: the end of a finished run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// Record layout version.
+    pub format: u32,
+    /// Method name.
+    pub method: String,
+    /// Name shown in tables: the method's or the preset's.
+    pub label: String,
+    /// Data set name.
+    pub dataset: String,
+    /// Scenario name.
+    pub scenario: String,
+    /// Network name, as in the configuration.
+    pub model: String,
+    /// Run seed.
+    pub seed: u64,
+    /// The numbers.
+    pub metrics: Metrics,
+    /// Training steps made.
+    pub updates: u64,
+    /// Stream samples seen.
+    pub samples: u64,
+    /// Wall-clock seconds spent learning.
+    pub train_seconds: f64,
+    /// Wall-clock seconds spent evaluating.
+    pub eval_seconds: f64,
+    /// Peak resident memory of the run's process.
+    pub peak_memory_bytes: u64,
+    /// Instruction set of the kernels that ran.
+    pub isa: String,
+    /// Threads used.
+    pub threads: usize,
+    /// What the method is told beyond images and labels: "none", "task-ends" or "task-ids".
+    pub knowledge: String,
+    /// Program version.
+    pub version: String,
+}

@@ -1,0 +1,220 @@
+//! The summary table of a setting, before any format: which columns, which text in each cell, which is best.
+//!
+//! Every exporter lays out the same [`Table`], so the formats cannot disagree about a number.
+
+use crate::format;
+use crate::group::{Group, Run, Setting};
+use crate::statistics::Estimate;
+
+/// One measured quantity.
+pub struct Column {
+    /// Heading; for a metric its name in the record.
+    pub name: &'static str,
+    /// What it is, in half a sentence.
+    pub meaning: &'static str,
+    unit: Unit,
+    better: Option<Better>,
+    value: fn(&Run) -> Option<f64>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Unit {
+    Percent,
+    Number,
+    Bytes,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Better {
+    Higher,
+    Lower,
+}
+
+impl Column {
+    /// Mean and deviation over the runs of a group that measured it.
+    pub fn estimate(&self, group: &Group) -> Option<Estimate> {
+        let values: Vec<f64> = group.runs.iter().filter_map(self.value).collect();
+        Estimate::of(&values)
+    }
+}
+
+/// The columns every report has, and `online_acc`.
+pub const COLUMNS: [Column; 7] = [
+    Column {
+        name: "acc",
+        meaning: "final accuracy, mean over tasks",
+        unit: Unit::Percent,
+        better: Some(Better::Higher),
+        value: |run| run.metrics.acc,
+    },
+    Column {
+        name: "fm",
+        meaning: "forgetting, mean over earlier tasks",
+        unit: Unit::Percent,
+        better: Some(Better::Lower),
+        value: |run| run.metrics.fm,
+    },
+    Column {
+        name: "a_auc",
+        meaning: "accuracy on the classes met so far, mean over the stream",
+        unit: Unit::Percent,
+        better: Some(Better::Higher),
+        value: |run| run.metrics.a_auc,
+    },
+    Column {
+        name: "online_acc",
+        meaning: "accuracy of predicting each sample before learning it",
+        unit: Unit::Percent,
+        better: Some(Better::Higher),
+        value: |run| run.metrics.online_acc,
+    },
+    Column {
+        name: "updates/s",
+        meaning: "training steps per second of learning",
+        unit: Unit::Number,
+        better: None,
+        value: |run| updates_per_second(run),
+    },
+    Column {
+        name: "seconds",
+        meaning: "learning and evaluating",
+        unit: Unit::Number,
+        better: None,
+        value: |run| Some(run.result.train_seconds + run.result.eval_seconds),
+    },
+    Column {
+        name: "peak memory",
+        meaning: "largest resident memory of the process",
+        unit: Unit::Bytes,
+        better: None,
+        value: |run| Some(run.result.peak_memory_bytes as f64),
+    },
+];
+
+fn updates_per_second(run: &Run) -> Option<f64> {
+    let seconds = run.result.train_seconds;
+    (seconds > 0.0).then(|| run.result.updates as f64 / seconds)
+}
+
+/// The text of one cell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cell {
+    /// The mean; `–` where nothing was measured.
+    pub mean: String,
+    /// The deviation, for metrics over several seeds.
+    pub deviation: Option<String>,
+    /// Whether no other row shows a better value.
+    pub best: bool,
+}
+
+impl Cell {
+    /// Both parts with the given text between them.
+    pub fn text(&self, between: &str) -> String {
+        match &self.deviation {
+            Some(deviation) => format!("{}{between}{deviation}", self.mean),
+            None => self.mean.clone(),
+        }
+    }
+}
+
+/// One group's line.
+pub struct Row {
+    /// The group's name.
+    pub name: String,
+    /// `†`, `‡` or nothing.
+    pub mark: &'static str,
+    /// One cell a column.
+    pub cells: Vec<Cell>,
+}
+
+/// A setting's groups and columns as text.
+pub struct Table {
+    /// Headings of the cells, in order.
+    pub columns: Vec<&'static str>,
+    /// How many of them, from the first, are metrics; the others are costs.
+    pub metrics: usize,
+    /// The groups, in the setting's order.
+    pub rows: Vec<Row>,
+    /// What has to be said below it.
+    pub footnotes: Vec<String>,
+}
+
+impl Table {
+    /// Leaves out `online_acc` where no run measured it, and adds `seeds` where groups have different numbers.
+    pub fn of(setting: &Setting) -> Self {
+        let measured = |column: &&Column| {
+            column.name != "online_acc" || setting.groups.iter().any(|group| column.estimate(group).is_some())
+        };
+        let columns: Vec<&Column> = COLUMNS.iter().filter(measured).collect();
+        let best: Vec<Option<String>> = columns.iter().map(|column| best(column, setting)).collect();
+        let row = |group: &Group| {
+            let mut cells: Vec<Cell> = columns
+                .iter()
+                .zip(&best)
+                .map(|(column, best)| cell(column, group, best.as_deref()))
+                .collect();
+            if setting.seeds().is_none() {
+                cells.push(Cell { mean: group.runs.len().to_string(), ..Cell::default() });
+            }
+            Row { name: group.name.clone(), mark: group.mark(), cells }
+        };
+        let mut names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+        if setting.seeds().is_none() {
+            names.push("seeds");
+        }
+        let metrics = columns.iter().filter(|column| column.better.is_some()).count();
+        let rows: Vec<Row> = setting.groups.iter().map(row).collect();
+        let footnotes = footnotes(setting, &names, &rows);
+        Self { columns: names, metrics, rows, footnotes }
+    }
+}
+
+fn best(column: &Column, setting: &Setting) -> Option<String> {
+    let better = column.better?;
+    let means: Vec<f64> = setting
+        .groups
+        .iter()
+        .filter_map(|group| column.estimate(group))
+        .map(|estimate| estimate.mean)
+        .collect();
+    if means.len() < 2 {
+        return None;
+    }
+    let pick = if better == Better::Higher { f64::max } else { f64::min };
+    means.into_iter().reduce(pick).map(|mean| show(column.unit, mean))
+}
+
+fn cell(column: &Column, group: &Group, best: Option<&str>) -> Cell {
+    let Some(estimate) = column.estimate(group) else {
+        return Cell { mean: "–".into(), ..Cell::default() };
+    };
+    let mean = show(column.unit, estimate.mean);
+    // Time and memory vary with the machine more than with the seed; their spread would claim otherwise.
+    let deviation = estimate.deviation.filter(|_| column.unit == Unit::Percent).map(format::percent);
+    let best = best == Some(mean.as_str());
+    Cell { mean, deviation, best }
+}
+
+fn show(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Percent => format::percent(value),
+        Unit::Number => format::short(value),
+        Unit::Bytes => format::bytes(value),
+    }
+}
+
+fn footnotes(setting: &Setting, columns: &[&str], rows: &[Row]) -> Vec<String> {
+    let spread = match setting.seeds() {
+        Some(1) => "one seed",
+        _ => "mean ± standard deviation over seeds",
+    };
+    let online = if columns.contains(&"online_acc") { ", online_acc" } else { "" };
+    let mut notes =
+        vec![format!("acc, fm, a_auc{online} in percent; fm is forgetting, lower is better; {spread}")];
+    for (mark, meaning) in [("†", "is told where tasks end"), ("‡", "is told the task of every sample")] {
+        if rows.iter().any(|row| row.mark == mark) {
+            notes.push(format!("{mark} {meaning}"));
+        }
+    }
+    notes
+}
