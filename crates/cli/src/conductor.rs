@@ -17,7 +17,7 @@ use dpcl::Progress;
 use dpcl_report::record::RunResult;
 
 use crate::{
-    failure::{self, Failure},
+    failure::Failure,
     grid::Planned,
     message::{Message, Order},
 };
@@ -43,10 +43,8 @@ pub trait Audience {
     fn progress(&mut self, run: usize, progress: &Progress);
     /// A run ended.
     fn ended(&mut self, run: usize, outcome: &Outcome);
-    /// A moment has passed.
-    fn tick(&mut self) {}
     /// The runs were asked to stop.
-    fn stopping(&mut self) {}
+    fn stopping(&mut self);
 }
 
 /// How many processes at a time and how many threads each.
@@ -121,11 +119,15 @@ impl Conductor<'_> {
     fn conduct(mut self, receiver: &Receiver<(usize, News)>, audience: &mut dyn Audience) -> Vec<Outcome> {
         let mut told = false;
         loop {
+            let news = receiver.recv_timeout(if self.playing.is_empty() { Duration::ZERO } else { MOMENT });
             let stopping = self.stop.load(Ordering::Relaxed);
             if stopping && !told {
                 told = true;
                 audience.stopping();
                 self.playing.iter_mut().for_each(|playing| playing.stdin = None);
+            }
+            if let Ok((run, news)) = news {
+                self.hear(run, news, audience);
             }
             while !stopping && self.playing.len() < self.shares.jobs && self.waiting < self.runs.len() {
                 self.start(audience);
@@ -133,10 +135,6 @@ impl Conductor<'_> {
             if self.playing.is_empty() && (stopping || self.waiting == self.runs.len()) {
                 break;
             }
-            if let Ok((run, news)) = receiver.recv_timeout(MOMENT) {
-                self.hear(run, news, audience);
-            }
-            audience.tick();
         }
         self.outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Interrupted)).collect()
     }
@@ -216,9 +214,8 @@ impl Conductor<'_> {
         let status = playing.child.wait();
         if self.outcomes[run].is_none() {
             let ending = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-            let mut failure = Failure::plain(format!("the run's process ended without a result ({ending})"));
+            let mut failure = Failure::plain(format!("the process ended without a result ({ending})"));
             failure.chain.extend(last_lines(complaints));
-            failure.code = failure::FAILED;
             self.end(run, Outcome::Failed(failure), audience);
         }
     }

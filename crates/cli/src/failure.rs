@@ -63,11 +63,7 @@ impl Failure {
         let width = output::talk_width();
         let error = console::style("error:").red().bold().for_stderr();
         let hint = console::style("hint:").cyan().bold().for_stderr();
-        let (first, causes) = self.chain.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
-        labelled(&error.to_string(), "error:".len(), first, width);
-        for cause in causes {
-            labelled("  because:", "  because:".len(), cause, width);
-        }
+        labelled(&error.to_string(), "error:".len(), &self.chain.join(": "), width);
         for advice in &self.hints {
             labelled(&hint.to_string(), "hint:".len(), advice, width);
         }

@@ -18,7 +18,7 @@ pub struct Flags {
     #[command(flatten)]
     network: Network,
 
-    /// Sets any key, as in `--set lr=0.001` or `--set er.key=value`
+    /// Set any key, as in `--set lr=0.001`
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Configuration")]
     set: Vec<String>,
 }
@@ -50,7 +50,7 @@ struct Learning {
     #[arg(long, alias = "batchsize", value_name = "IMAGES")]
     batch: Option<u32>,
 
-    /// Training steps per stream sample; may be a fraction
+    /// Training steps per stream sample, as 3 or 0.25
     #[arg(long, alias = "online_iter", value_name = "STEPS")]
     updates: Option<f64>,
 

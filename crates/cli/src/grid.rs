@@ -59,7 +59,9 @@ pub fn plan(asked: &[String], flags: &Flags, wishes: &Wishes) -> anyhow::Result<
     let mut grid = Grid { runs: Vec::new(), folders: Vec::new(), jobs: wishes.jobs, threads: wishes.threads };
     for asked in asked {
         let source = layers::read(asked)?;
-        add(&mut grid, source, flags, wishes).with_context(|| format!("in {asked}"))?;
+        let added = add(&mut grid, source, flags, wishes);
+        // A preset is right by itself: what is wrong was said in a flag.
+        if crate::presets::find(asked).is_some() { added? } else { added.with_context(|| asked.clone())? }
     }
     refuse_shared_folders(&grid.runs)?;
     Ok(grid)
@@ -67,7 +69,8 @@ pub fn plan(asked: &[String], flags: &Flags, wishes: &Wishes) -> anyhow::Result<
 
 fn add(grid: &mut Grid, source: Source, flags: &Flags, wishes: &Wishes) -> anyhow::Result<()> {
     let Source { name, mut table } = source;
-    layers::lay(&mut table, flags.over(&table)?);
+    let above = flags.over(&table)?;
+    layers::lay(&mut table, above);
 
     let methods = methods(&mut table)?;
     let seeds = seeds(&mut table)?;

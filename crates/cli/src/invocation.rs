@@ -13,10 +13,23 @@ pub fn program() -> &'static str {
     if env::var_os("CARGO_PKG_NAME").is_some() { "cargo run --release --" } else { "dpcl" }
 }
 
-/// The arguments that followed a subcommand.
-pub fn arguments_after(subcommand: &str) -> String {
-    let arguments = env::args().skip_while(|argument| argument != subcommand).skip(1);
-    arguments.map(|argument| quote(&argument)).collect::<Vec<_>>().join(" ")
+/// The arguments that were given, with one flag set to another value.
+pub fn arguments_with(flag: &str, value: &str) -> String {
+    replace(env::args().skip(1), flag, value)
+}
+
+fn replace(arguments: impl Iterator<Item = String>, flag: &str, value: &str) -> String {
+    let mut kept = Vec::new();
+    let mut arguments = arguments;
+    while let Some(argument) = arguments.next() {
+        if argument == flag {
+            arguments.next();
+        } else if !argument.starts_with(&format!("{flag}=")) {
+            kept.push(quote(&argument));
+        }
+    }
+    kept.extend([flag.to_owned(), quote(value)]);
+    kept.join(" ")
 }
 
 /// Quotes for a POSIX shell, only where needed. Line breaks become spaces: a command is one line of a record.
@@ -32,6 +45,14 @@ fn quote(argument: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flag_is_replaced_wherever_it_stood() {
+        let given = |text: &str| text.split(' ').map(String::from).collect::<Vec<_>>().into_iter();
+        assert_eq!(replace(given("run --seeds 2 small"), "--seeds", "1..3"), "run small --seeds 1..3");
+        assert_eq!(replace(given("run --seeds=2"), "--seeds", "1..3"), "run --seeds 1..3");
+        assert_eq!(replace(given("run small"), "--seeds", "1..3"), "run small --seeds 1..3");
+    }
 
     #[test]
     fn only_what_a_shell_would_take_apart_is_quoted() {

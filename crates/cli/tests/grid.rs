@@ -54,7 +54,7 @@ fn a_grid_is_recorded_compared_and_continued() {
     assert!(place.has("runs/tiny/er-seed3/result.json"));
     assert_eq!(place.read("runs/tiny/er-seed1/events.jsonl"), events);
 
-    let refused = run(&place, "--method er --name tiny --memory 10");
+    let refused = run(&place, "--method er --name tiny --set memory=10");
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("key `memory` differs"), "{}", refused.stderr);
     assert!(refused.stderr.contains("hint: "), "{}", refused.stderr);

@@ -97,8 +97,10 @@ pub struct Prediction {
     pub label: Label,
     /// Every class met so far with its probability, in order of first arrival.
     pub probabilities: Vec<(Label, f32)>,
-    /// How much the heads disagree: mutual information in nats, 0 with one head.
+    /// How much the heads disagree: mutual information in nats, 0 where only one answer was given.
     pub disagreement: f64,
+    /// Total uncertainty: entropy of the probabilities in nats.
+    pub entropy: f64,
 }
 
 /// A learner that takes samples one by one and answers at any time.
@@ -223,6 +225,7 @@ impl Learner {
         let answer = |scores: methods::Scores| Prediction {
             label: self.labels[scores.best()].clone(),
             disagreement: scores.disagreement,
+            entropy: scores.entropy,
             probabilities: self.labels.iter().cloned().zip(scores.probabilities).collect(),
         };
         Ok(scores.into_iter().map(answer).collect())

@@ -3,7 +3,8 @@
 //! dpcl learns image classes from a stream it sees once, with no task information, inside a small fixed memory, and
 //! answers at any time. Folders are the pipeline:
 //!
-//! [`data`] → [`stream`] → [`batch`] ([`augment`]) → [`methods`] ([`model`], [`memory`], [`rate`]) → [`eval`] → record.
+//! [`data`] → [`stream`] → [`batch`] ([`augment`]) → [`methods`] ([`model`], [`perturb`], [`memory`], [`rate`]) →
+//! [`eval`] → record.
 //!
 //! # Example
 //!
@@ -40,6 +41,7 @@ pub mod learner;
 pub mod memory;
 pub mod methods;
 pub mod model;
+pub mod perturb;
 mod process;
 pub mod random;
 pub mod rate;

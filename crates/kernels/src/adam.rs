@@ -10,13 +10,13 @@ use crate::simd::{Routine, Simd};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamOptions {
     /// Learning rate η.
-    pub rate: f32,
+    pub rate: f64,
     /// Decay of the first moment, in 0..1.
-    pub beta1: f32,
+    pub beta1: f64,
     /// Decay of the second moment, in 0..1.
-    pub beta2: f32,
+    pub beta2: f64,
     /// Added to the root of the corrected second moment.
-    pub epsilon: f32,
+    pub epsilon: f64,
     /// Steps this parameter has taken, this one included: 1 for the first.
     pub step: u64,
 }
@@ -48,21 +48,25 @@ pub fn adam(options: AdamOptions, parameter: &mut [f32], gradient: &[f32], first
 /// θ ← θ − factor · m / (√v + epsilon), with the bias corrections folded into factor and epsilon.
 #[derive(Clone, Copy)]
 struct Constants {
-    beta1: f32,
-    beta2: f32,
+    keep1: f32,
+    new1: f32,
+    keep2: f32,
+    new2: f32,
     factor: f32,
     epsilon: f32,
 }
 
 impl Constants {
     fn new(options: AdamOptions) -> Self {
-        let left = |beta: f32| 1.0 - f64::from(beta).powf(options.step as f64);
+        let left = |beta: f64| 1.0 - beta.powf(options.step as f64);
         let root = left(options.beta2).sqrt();
         Self {
-            beta1: options.beta1,
-            beta2: options.beta2,
-            factor: (f64::from(options.rate) * root / left(options.beta1)) as f32,
-            epsilon: (f64::from(options.epsilon) * root) as f32,
+            keep1: options.beta1 as f32,
+            new1: (1.0 - options.beta1) as f32,
+            keep2: options.beta2 as f32,
+            new2: (1.0 - options.beta2) as f32,
+            factor: (options.rate * root / left(options.beta1)) as f32,
+            epsilon: (options.epsilon * root) as f32,
         }
     }
 }
@@ -80,9 +84,9 @@ impl Routine for Update<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Constants { beta1, beta2, factor, epsilon } = self.constants;
-        let (keep1, new1) = (simd.splat(beta1), simd.splat(1.0 - beta1));
-        let (keep2, new2) = (simd.splat(beta2), simd.splat(1.0 - beta2));
+        let Constants { keep1, new1, keep2, new2, factor, epsilon } = self.constants;
+        let (keep1, new1) = (simd.splat(keep1), simd.splat(new1));
+        let (keep2, new2) = (simd.splat(keep2), simd.splat(new2));
         let (factor, epsilon) = (simd.splat(-factor), simd.splat(epsilon));
         let length = self.parameter.len();
         let mut index = 0;

@@ -18,7 +18,7 @@ use crate::tile::{MAX_ROWS, Segment, TileOperands, run_tile, tile_rows};
 const LARGE_WEIGHTS: usize = 640 << 10;
 
 /// Bytes of packed weights that a tile sweep keeps in the first-level cache.
-const CACHED_WEIGHTS: usize = 24 << 10;
+const CACHED_WEIGHTS: usize = 40 << 10;
 
 /// Where the results of a correlation go: every `step`-th pixel of an image, from a first row and column.
 #[derive(Clone, Copy, Debug)]

@@ -202,10 +202,10 @@ impl Kernels for Flex {
         step: AdamStep,
     ) -> (Cpu, Cpu, Cpu) {
         let options = AdamOptions {
-            rate: step.rate as f32,
-            beta1: step.beta1 as f32,
-            beta2: step.beta2 as f32,
-            epsilon: step.epsilon as f32,
+            rate: step.rate,
+            beta1: step.beta1,
+            beta2: step.beta2,
+            epsilon: step.epsilon,
             step: step.count,
         };
         let gradient = gradient.to_contiguous();

@@ -106,12 +106,16 @@ impl Packed<'_> {
     }
 }
 
+/// Bytes of a cache line; a vector load that crosses one costs twice.
+const CACHE_LINE: usize = 64;
+
 /// Rows packed by one chunk.
 const PACK_ROWS: usize = 256;
 
 /// Packs a row-major matrix `[rows, columns]`.
 pub(crate) fn pack<'a>(panels: &Panels, matrix: &'a [f32], rows: usize) -> Packed<'a> {
-    if panels.is_identity() {
+    let aligned = (matrix.as_ptr() as usize).is_multiple_of(CACHE_LINE);
+    if panels.is_identity() && aligned {
         return Packed::Borrowed(matrix);
     }
     let mut packed = Scratch::take(panels.packed_len(rows));

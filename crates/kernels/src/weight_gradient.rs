@@ -20,7 +20,7 @@ use crate::tile::tile_rows;
 const MAX_GROUPS: usize = 16;
 
 /// Bytes of partial sums above which the weights are cut into blocks instead.
-const PARTIAL_BYTES: usize = 4 << 20;
+const PARTIAL_BYTES: usize = 6 << 20;
 
 /// Bytes of output gradient that a tile sweep keeps in the first-level cache.
 const CACHED_GRADIENT: usize = 24 << 10;

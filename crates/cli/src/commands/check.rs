@@ -16,7 +16,7 @@ use crate::{
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// TOML files or names of presets [default: the preset `default`]
+    /// TOML files or presets [default: the preset `default`]
     #[arg(value_name = "CONFIG|PRESET")]
     configs: Vec<String>,
 

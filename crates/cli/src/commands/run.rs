@@ -27,7 +27,7 @@ use crate::{
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// TOML files or names of presets [default: the preset `default`]
+    /// TOML files or presets [default: the preset `default`]
     #[arg(value_name = "CONFIG|PRESET")]
     configs: Vec<String>,
 
@@ -53,20 +53,20 @@ struct Running {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Name of the grid's folder [default: the preset's or file's]
+    /// The grid's folder in it [default: the preset or file]
     #[arg(long)]
     name: Option<String>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  dpcl run                                with and without a memory, embedded images
-  dpcl run --seeds 1..3                   the same with three seeds: mean ± deviation
-  dpcl run --method er --memory 50        one method, a smaller memory
-  dpcl run small --data-dir ~/data        the small protocol on CIFAR-100
-  dpcl run small my.toml --name both      two configurations in one table
-  dpcl run --scenario i-blurry --n 50 --m 10
-  dpcl run --set lr=0.001 --set er.key=value
+  dpcl run                            with and without memory, embedded images
+  dpcl run --seeds 1..3               three seeds each: mean ± deviation
+  dpcl run --method er --memory 50 --name tiny-memory
+  dpcl run small --data-dir ~/data    the small protocol on CIFAR-100
+  dpcl run a.toml b.toml --name both  two configurations in one table
+  dpcl run --n 50 --m 10 --name half  an i-Blurry stream
+  dpcl run --set lr=0.001 --name fast any key of the configuration
 `dpcl list` shows every name, `dpcl check` what a configuration resolves to.";
 
 /// Makes the runs.
@@ -114,21 +114,18 @@ fn refuse_other_configuration(run: &Planned) -> anyhow::Result<()> {
 
 fn opening(grid: &Grid, shares: Shares) -> String {
     let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    let (runs, threads) = (plural(grid.runs.len(), "run"), plural(shares.threads, "thread"));
     let folders: Vec<String> = grid.folders.iter().map(|folder| folder.display().to_string()).collect();
-    let each = if shares.jobs > 1 { format!("{} at a time, ", shares.jobs) } else { String::new() };
-    format!(
-        "{}, {each}{} each, recorded in {}",
-        plural(grid.runs.len(), "run"),
-        plural(shares.threads, "thread"),
-        folders.join(", ")
-    )
+    let folders = folders.join(", ");
+    if grid.runs.len() == 1 {
+        return format!("{runs} with {threads}, recorded in {folders}");
+    }
+    format!("{runs}, {} at a time with {threads} each, recorded in {folders}", shares.jobs)
 }
 
 fn close(grid: &Grid, outcomes: &[Outcome]) -> anyhow::Result<u8> {
     if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Interrupted)) {
-        output::talk(
-            "interrupted; the same command continues: finished runs are kept, the others start over",
-        );
+        output::talk("interrupted: the same command continues; finished runs are kept");
         return Ok(failure::INTERRUPTED);
     }
     let succeeded = outcomes.iter().any(|outcome| !matches!(outcome, Outcome::Failed(_)));
@@ -189,20 +186,19 @@ fn tell_failures(runs: &[Planned], outcomes: &[Outcome]) -> Vec<Failure> {
 
 fn next_steps(grid: &Grid) -> String {
     let program = invocation::program();
-    let only_default = grid.folders.iter().all(|folder| folder.ends_with("default"));
-    let folder = grid.folders.first().map(|folder| folder.display().to_string()).unwrap_or_default();
-    let steps = if only_default {
-        [
-            format!("{program} run --seeds 1..3       # mean ± deviation over three seeds"),
-            format!("{program} run --method er --memory 50 --name tiny-memory"),
-            format!("{program} data fetch cifar100    # then: {program} run small"),
-        ]
+    let mut steps = Vec::new();
+    let seed = grid.runs.first().map(|run| run.config.settings.seed);
+    if grid.runs.iter().all(|run| Some(run.config.settings.seed) == seed) {
+        let again = invocation::arguments_with("--seeds", "1..3");
+        steps.push(format!("{program} {again}    # mean ± deviation"));
+    }
+    if grid.folders.iter().all(|folder| folder.ends_with("default")) {
+        steps.push(format!("{program} run --method er --memory 50 --name tiny-memory"));
+        steps.push(format!("{program} data fetch cifar100    # then: run small"));
     } else {
-        [
-            format!("{program} report {folder} --format markdown"),
-            format!("{program} list methods           # what else could be compared"),
-            format!("{program} check {}", invocation::arguments_after("run")),
-        ]
-    };
+        let folders: Vec<String> = grid.folders.iter().map(|folder| folder.display().to_string()).collect();
+        steps.push(format!("{program} report {} --format markdown", folders.join(" ")));
+        steps.push(format!("{program} list methods    # what else to compare"));
+    }
     format!("\nwhat to try next:\n  {}", steps.join("\n  "))
 }

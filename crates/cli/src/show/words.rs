@@ -44,9 +44,7 @@ pub fn ending(outcome: &Outcome) -> String {
         }
         Outcome::Kept(result) => format!("{}, finished earlier and kept", scores(result)),
         Outcome::Interrupted => "stopped".into(),
-        Outcome::Failed(failure) => {
-            format!("failed: {}", failure.chain.first().map_or("", String::as_str))
-        }
+        Outcome::Failed(_) => "failed".into(),
     }
 }
 

@@ -3,9 +3,15 @@
 //! A [`Memory`] is a fixed number of slots and a [`Scheme`] that decides which slot a newcomer gets, if any. Drawing is
 //! the same for every scheme: uniform, without replacement. The memory does not know how its samples are used.
 
+mod balanced;
+mod pim;
 mod reservoir;
 
+pub use balanced::Balanced;
+pub use pim::{Keep, Pim};
 pub use reservoir::Reservoir;
+
+use std::collections::BTreeMap;
 
 use crate::{
     data::Image,
@@ -88,6 +94,11 @@ pub struct View<'a> {
 pub trait Scheme: Persist + Send + Sync {
     /// Decides on one offer.
     fn place(&mut self, view: View<'_>, offer: Offer, chance: &mut dyn Chance) -> Place;
+
+    /// Whether it decides by the learner's disagreement, which not every method measures.
+    fn needs_disagreement(&self) -> bool {
+        false
+    }
 }
 
 /// A scheme that can be named in a configuration.
@@ -100,11 +111,23 @@ pub struct SchemeInfo {
 }
 
 /// Every scheme that can be named.
-pub const SCHEMES: &[SchemeInfo] = &[SchemeInfo {
-    name: "reservoir",
-    about: "every sample of the stream is equally likely to be kept",
-    build: || Box::new(Reservoir::default()),
-}];
+pub const SCHEMES: &[SchemeInfo] = &[
+    SchemeInfo {
+        name: "reservoir",
+        about: "every sample of the stream is equally likely to be kept",
+        build: || Box::new(Reservoir::default()),
+    },
+    SchemeInfo {
+        name: "rm",
+        about: "equal shares for all classes; a newcomer replaces a random sample",
+        build: || Box::new(Balanced),
+    },
+    SchemeInfo {
+        name: "pim",
+        about: "equal shares for all classes; a newcomer replaces a sample the heads disagree on less (dpcl)",
+        build: || Box::new(Pim::default()),
+    },
+];
 
 /// Fixed slots under one scheme.
 pub struct Memory {
@@ -127,14 +150,24 @@ impl Memory {
             name: scheme.to_owned(),
             known: SCHEMES.iter().map(|info| info.name.to_owned()).collect(),
         })?;
-        Ok(Self {
+        Ok(Self::under((info.build)(), capacity, seed))
+    }
+
+    /// An empty memory of `capacity` slots under a scheme that is already set up.
+    pub fn under(scheme: Box<dyn Scheme>, capacity: usize, seed: u64) -> Self {
+        Self {
             capacity,
             slots: Vec::new(),
             history: Vec::new(),
-            scheme: (info.build)(),
+            scheme,
             policy: Random::named(seed, "memory-policy"),
             draws: Random::named(seed, "memory-draws"),
-        })
+        }
+    }
+
+    /// Whether its scheme decides by the learner's disagreement.
+    pub fn needs_disagreement(&self) -> bool {
+        self.scheme.needs_disagreement()
     }
 
     /// Slots in all.
@@ -234,6 +267,18 @@ impl Persist for Memory {
         self.draws = state.get("draws")?;
         state.load_part("scheme", &mut *self.scheme)
     }
+}
+
+/// The class with most slots, a newcomer's counted as one more; ties go to the lowest class. Only a class that owns
+/// a slot can be named.
+fn largest_class(classes: &[usize], newcomer: Option<usize>) -> Option<usize> {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    classes.iter().for_each(|&class| *counts.entry(class).or_default() += 1);
+    if let Some(count) = newcomer.and_then(|class| counts.get_mut(&class)) {
+        *count += 1;
+    }
+    // Of equal counts `max_by_key` returns the last, so the walk goes downwards.
+    counts.into_iter().rev().max_by_key(|&(_, count)| count).map(|(class, _)| class)
 }
 
 /// Stores images of one size as a byte array [count, height, width, 3].

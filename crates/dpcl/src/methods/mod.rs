@@ -4,13 +4,17 @@
 //! the maker of batches. It sees samples one by one and is never told about tasks, unless it declares
 //! [`Knowledge`] beyond that; every table marks such methods.
 
+mod dpcl;
 mod er;
 mod finetune;
 mod replay;
 
+pub use crate::perturb::Scores;
+
 use std::collections::BTreeMap;
 
-use burn::tensor::{Tensor, activation::softmax};
+use burn::tensor::Tensor;
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     batch::{Batch, Batcher},
@@ -18,7 +22,8 @@ use crate::{
     data::Image,
     error::{Error, Result},
     memory::{Memory, Sample},
-    model::{Growth, Model, Pass, cross_entropy, mixed_cross_entropy},
+    model::{Growth, Model, Pass, cross_entropy, floats, mixed_cross_entropy},
+    perturb::Votes,
     state::{Persist, State},
 };
 
@@ -52,28 +57,6 @@ pub struct Step {
     pub loss: f64,
     /// Learning rate it was taken with.
     pub rate: f64,
-}
-
-/// An answer for one image.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Scores {
-    /// Probability of each class met so far.
-    pub probabilities: Vec<f32>,
-    /// How much the heads disagree: mutual information in nats, 0 with one head.
-    pub disagreement: f64,
-}
-
-impl Scores {
-    /// The most probable class; ties go to the class met first.
-    pub fn best(&self) -> usize {
-        let mut best = 0;
-        for (class, probability) in self.probabilities.iter().enumerate() {
-            if *probability > self.probabilities[best] {
-                best = class;
-            }
-        }
-        best
-    }
 }
 
 /// A way to learn from a stream.
@@ -145,7 +128,7 @@ pub struct MethodInfo {
 }
 
 /// Every method that can be named.
-pub const METHODS: &[MethodInfo] = &[er::INFO, finetune::INFO];
+pub const METHODS: &[MethodInfo] = &[dpcl::INFO, er::INFO, finetune::INFO];
 
 /// The method of that name.
 ///
@@ -172,6 +155,28 @@ fn no_keys(section: toml::Table) -> Result<toml::Table> {
     }
 }
 
+/// Reads a method's own keys from its table, checks them and gives the table back with every key in it.
+fn own_keys<T: Serialize + DeserializeOwned>(
+    section: &str,
+    table: toml::Table,
+    check: impl Fn(&T) -> Result<()>,
+) -> Result<toml::Table> {
+    let keys = read_keys(section, table)?;
+    check(&keys)?;
+    Ok(toml::Table::try_from(keys).expect("keys are plain values with string names"))
+}
+
+/// A method's own keys from its table.
+fn read_keys<T: DeserializeOwned>(section: &str, table: toml::Table) -> Result<T> {
+    T::deserialize(toml::Value::Table(table.clone())).map_err(|error| {
+        // Every key has a default, so the one that cannot be read is found by reading each alone.
+        let alone = |(key, value)| T::deserialize(toml::Value::Table(toml::Table::from_iter([(key, value)])));
+        let culprit = table.into_iter().find(|entry| alone(entry.clone()).is_err());
+        let key = culprit.map_or(section.to_owned(), |(key, _)| format!("{section}.{key}"));
+        Error::bad_key(key, error.message())
+    })
+}
+
 /// What every method works on: the network and the maker of batches.
 pub struct Core {
     /// Encoder, heads, optimiser.
@@ -192,10 +197,15 @@ impl Core {
         new
     }
 
+    /// Evaluation-mode features of clean images, [rows, features].
+    pub fn features(&self, images: &[Image]) -> Tensor<2> {
+        let floats = self.batcher.clean(images);
+        self.model.features(self.model.images(floats, self.batcher.size()))
+    }
+
     /// Evaluation-mode logits of clean images, [heads, rows, classes].
     pub fn logits(&self, images: &[Image]) -> Tensor<3> {
-        let floats = self.batcher.clean(images);
-        self.model.logits(self.model.images(floats, self.batcher.size()))
+        self.model.heads.logits(self.features(images))
     }
 }
 
@@ -227,28 +237,8 @@ fn batch_loss(logits: Tensor<3>, batch: &Batch) -> Tensor<1> {
     }
 }
 
-/// Probabilities and disagreement from logits [heads, rows, classes].
+/// Answers from logits [heads, rows, classes].
 fn scores(logits: Tensor<3>) -> Vec<Scores> {
-    let [heads, rows, classes] = logits.dims();
-    let probabilities = crate::model::floats(softmax(logits, 2));
-    (0..rows)
-        .map(|row| {
-            let head = |head: usize| &probabilities[(head * rows + row) * classes..][..classes];
-            let mean: Vec<f32> = (0..classes)
-                .map(|class| (0..heads).map(|index| head(index)[class]).sum::<f32>() / heads as f32)
-                .collect();
-            let own = (0..heads).map(|index| entropy(head(index))).sum::<f64>() / heads as f64;
-            Scores { disagreement: (entropy(&mean) - own).max(0.0), probabilities: mean }
-        })
-        .collect()
-}
-
-/// Shannon entropy in nats.
-fn entropy(probabilities: &[f32]) -> f64 {
-    probabilities
-        .iter()
-        .map(|&probability| f64::from(probability))
-        .filter(|&probability| probability > 0.0)
-        .map(|probability| -probability * probability.ln())
-        .sum()
+    let [heads, _, classes] = logits.dims();
+    Votes::from_logits(floats(logits.permute([1, 0, 2])), [heads, 1, classes]).scores()
 }

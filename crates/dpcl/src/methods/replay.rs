@@ -28,21 +28,25 @@ impl Replay {
     /// Half of each batch is stream, half memory; `slots` overrides the configured memory size.
     ///
     /// # Errors
-    /// When the scheme or rate named in the configuration does not exist.
+    /// When the scheme or rate named in the configuration does not exist or needs the disagreement of heads.
     pub fn new(config: &Config, slots: Option<usize>) -> Result<Self> {
         let settings = &config.settings;
-        let missing = |key: &str| Error::bad_key(key, "has no value: the configuration was not resolved");
-        let batch = settings.batch.ok_or_else(|| missing("batch"))?;
-        let updates = settings.updates.ok_or_else(|| missing("updates"))?;
         let slots = slots.or(settings.memory).ok_or_else(|| missing("memory"))?;
-        let scheme = settings.memory_scheme.as_deref().ok_or_else(|| missing("memory_scheme"))?;
-        let rate = settings.rate.as_deref().ok_or_else(|| missing("rate"))?;
-        Ok(Self {
-            buffer: StreamBuffer::new(batch / 2, updates),
-            memory: Memory::new(scheme, slots, settings.seed)?,
-            rate: rate::build(rate, settings)?,
-            memory_rows: batch - batch / 2,
-        })
+        let memory = Memory::new(scheme_name(config)?, slots, settings.seed)?;
+        let rate = rate::build(rate_name(config)?, settings)?;
+        refuse_disagreement(config, &memory, &*rate)?;
+        Self::with(config, memory, rate)
+    }
+
+    /// The same with a memory and a rate that are already set up.
+    ///
+    /// # Errors
+    /// When the configuration was not resolved.
+    pub fn with(config: &Config, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
+        let batch = config.settings.batch.ok_or_else(|| missing("batch"))?;
+        let updates = config.settings.updates.ok_or_else(|| missing("updates"))?;
+        let buffer = StreamBuffer::new(batch / 2, updates);
+        Ok(Self { buffer, memory, rate, memory_rows: batch - batch / 2 })
     }
 
     /// A sample arrives: heads grow and the rate hears of a new class; a full buffer is handed out.
@@ -69,15 +73,28 @@ impl Replay {
         full: &Full<Sample>,
         mut step: impl FnMut(&mut Model, &Batch, f64) -> f64,
     ) -> Result<Vec<Step>> {
+        self.iterate_with(core, full, |model, batch, _, rate| step(model, batch, rate.rate()))
+    }
+
+    /// The same for steps that also tell the memory and the rate what they saw.
+    ///
+    /// # Errors
+    /// When a loss is not finite.
+    pub fn iterate_with(
+        &mut self,
+        core: &mut Core,
+        full: &Full<Sample>,
+        mut step: impl FnMut(&mut Model, &Batch, &mut Memory, &mut dyn Rate) -> f64,
+    ) -> Result<Vec<Step>> {
         let Core { model, batcher, .. } = core;
-        let rate = &mut self.rate;
+        let Self { memory, rate, memory_rows, .. } = self;
         let mut draws =
-            (0..full.updates).map(|_| self.memory.draw(self.memory_rows)).collect::<Vec<_>>().into_iter();
+            (0..full.updates).map(|_| memory.draw(*memory_rows)).collect::<Vec<_>>().into_iter();
         let mut steps = Vec::with_capacity(full.updates);
         let make = || batcher.replay(&full.items, &draws.next().unwrap_or_default());
         ahead(full.updates, make, |batch| {
             let current = rate.rate();
-            let loss = step(model, &batch, current);
+            let loss = step(model, &batch, memory, &mut **rate);
             if !loss.is_finite() {
                 return Err(Error::LossNotFinite { loss, rate: current, labels: batch.labels });
             }
@@ -94,6 +111,44 @@ impl Replay {
             self.memory.offer(sample, 0.0);
         }
     }
+}
+
+/// The configured memory scheme.
+///
+/// # Errors
+/// When the configuration was not resolved.
+pub fn scheme_name(config: &Config) -> Result<&str> {
+    config.settings.memory_scheme.as_deref().ok_or_else(|| missing("memory_scheme"))
+}
+
+/// The configured rate.
+///
+/// # Errors
+/// When the configuration was not resolved.
+pub fn rate_name(config: &Config) -> Result<&str> {
+    config.settings.rate.as_deref().ok_or_else(|| missing("rate"))
+}
+
+/// Refuses schemes and rates that decide by disagreement, for methods that have none to tell them.
+///
+/// # Errors
+/// When the memory or the rate is such a one.
+pub fn refuse_disagreement(config: &Config, memory: &Memory, rate: &dyn Rate) -> Result<()> {
+    let problem = |name: &str, instead: &str| {
+        let method = &config.settings.method;
+        format!("`{name}` needs heads that disagree, which `{method}` as configured has not; try `{instead}`")
+    };
+    if memory.needs_disagreement() {
+        return Err(Error::bad_key("memory_scheme", problem(scheme_name(config)?, "rm")));
+    }
+    if rate.needs_disagreement() {
+        return Err(Error::bad_key("rate", problem(rate_name(config)?, "exp-reset")));
+    }
+    Ok(())
+}
+
+fn missing(key: &str) -> Error {
+    Error::bad_key(key, "has no value: the configuration was not resolved")
 }
 
 impl Persist for Replay {

@@ -1,12 +1,15 @@
 //! How fast to learn: rules that set the learning rate from what happens in the stream.
 //!
-//! A rule hears of new classes and of finished training steps; it never sees a tensor.
+//! A rule hears of new classes, of finished training steps and, from methods that measure it, of changing disagreement;
+//! it never sees a tensor.
 
 mod constant;
 mod exp_reset;
+mod pima;
 
 pub use constant::Constant;
 pub use exp_reset::ExpReset;
+pub use pima::{Lag, Pima, Rule};
 
 use crate::{
     config::Settings,
@@ -24,6 +27,22 @@ pub trait Rate: Persist + Send + Sync {
 
     /// A training step was taken.
     fn stepped(&mut self) {}
+
+    /// Stored samples were rehearsed; `change` sums new disagreement minus history over them, none if there were none.
+    fn rehearsed(&mut self, _change: Option<f64>) {}
+
+    /// A snapshot of the heads was taken.
+    fn collected(&mut self) {}
+
+    /// Whether it needs to hear of disagreement, which not every method measures.
+    fn needs_disagreement(&self) -> bool {
+        false
+    }
+
+    /// Counts worth recording, cumulative.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }
 
 /// A rule that can be named in a configuration.
@@ -48,6 +67,14 @@ pub const RATES: &[RateInfo] = &[
         name: "constant",
         about: "never changes",
         build: |settings| Box::new(Constant::new(settings.lr)),
+    },
+    RateInfo {
+        name: "pima",
+        about: "rises and falls with the heads' disagreement on rehearsed samples (dpcl)",
+        build: |settings| {
+            let bounds = (settings.lr / 20.0, 2.0 * settings.lr);
+            Box::new(Pima::new(settings.lr, 1.0 / 0.95, bounds, Rule::default(), Lag::default()))
+        },
     },
 ];
 

@@ -19,6 +19,18 @@ pub(crate) use portable::Portable;
 /// The widest vector of any instruction set, in lanes; scratch buffers are padded by it.
 pub(crate) const MAX_LANES: usize = 16;
 
+/// Asks for the cache line at `address`, which need not be accessible.
+#[inline(always)]
+pub(crate) fn prefetch(address: *const f32) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch never faults, and every x86-64 processor has it.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
+}
+
 /// A piece of work that can be compiled for any instruction set.
 pub(crate) trait Routine {
     /// What it returns.

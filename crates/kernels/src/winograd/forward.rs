@@ -9,7 +9,7 @@ use super::grid::{PointLayout, TileGrid, ToPoints};
 use super::output::{Ending, FromPoints};
 use super::product::{Product, multiply};
 use super::transform::POINTS;
-use super::weights::{PointWeights, Weights, WeightsToPoints};
+use super::weights::{PointWeights, Weights, WeightsToPoints, point_stride};
 use crate::isa::Isa;
 use crate::panel::Panels;
 use crate::pool::{SharedSlice, parallel_for};
@@ -174,7 +174,7 @@ impl Winograd<'_> {
         let width = panels.width(panel);
         let to = PointLayout::new(tiles, width);
         let mut products = Scratch::take(to.len());
-        let stride = INPUT_BLOCK * width;
+        let stride = point_stride(INPUT_BLOCK, width);
         let mut weights = Scratch::take(POINTS * stride);
         for start in (0..self.weights.inputs).step_by(INPUT_BLOCK) {
             let inputs = start..(start + INPUT_BLOCK).min(self.weights.inputs);

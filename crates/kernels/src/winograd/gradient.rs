@@ -60,7 +60,7 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Numbers of all point gradients, `[point][channels_in][padded channels_out]`.
+    /// Numbers of all point gradients, `[channels_in][point][padded channels_out]`.
     fn length(&self) -> usize {
         POINTS * self.geometry.channels_in * self.panels.packed_len(1)
     }
@@ -116,7 +116,7 @@ impl Task<'_> {
                     panels: &self.panels,
                     panel: 0..self.panels.count(),
                     inputs: 0..inputs,
-                    pitch: padded,
+                    width: padded,
                     target: shared.pointer().wrapping_add(group * length),
                     accumulate: start > tiles.start,
                 });
@@ -131,19 +131,15 @@ impl Task<'_> {
         let padded = self.panels.packed_len(1);
         let target = SharedSlice::new(gradient);
         parallel_for(inputs, |input| {
+            let part = |group: usize| &partial[group * self.length() + input * POINTS * padded..][..POINTS * padded];
             let mut sums = Scratch::take(POINTS * padded);
-            for (point, sums) in sums.chunks_exact_mut(padded).enumerate() {
-                let place = (point * inputs + input) * padded;
-                sums.copy_from_slice(&partial[place..place + padded]);
-                for group in 1..groups {
-                    let part = &partial[group * self.length() + place..][..padded];
-                    sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
-                }
+            sums.copy_from_slice(part(0));
+            for group in 1..groups {
+                sums.iter_mut().zip(part(group)).for_each(|(sum, part)| *sum += part);
             }
             self.isa.run(BackToWeights {
                 points: &sums,
-                stride: padded,
-                pitch: padded,
+                width: padded,
                 inputs: input..input + 1,
                 outputs: 0..outputs,
                 channels: [inputs, outputs],
@@ -171,8 +167,7 @@ impl Task<'_> {
             let (panel, block) = (chunk / blocks, chunk % blocks);
             let range = inputs * block / blocks..inputs * (block + 1) / blocks;
             let width = self.panels.width(panel);
-            let stride = range.len() * width;
-            let mut sums = Scratch::take(POINTS * stride);
+            let mut sums = Scratch::take(POINTS * range.len() * width);
             self.isa.run(SumPoints {
                 values: &values,
                 gradients: &gradients,
@@ -181,14 +176,13 @@ impl Task<'_> {
                 panels: &self.panels,
                 panel: panel..panel + 1,
                 inputs: range.clone(),
-                pitch: width,
+                width,
                 target: sums.as_mut_ptr(),
                 accumulate: false,
             });
             self.isa.run(BackToWeights {
                 points: &sums,
-                stride,
-                pitch: width,
+                width,
                 inputs: range,
                 outputs: self.panels.columns(panel),
                 channels: [inputs, outputs],
@@ -198,7 +192,7 @@ impl Task<'_> {
     }
 }
 
-/// Products over tiles at every point, `[point][input][pitch]`.
+/// Products over tiles at every point, `[input][point][width]`.
 struct SumPoints<'a> {
     values: &'a [f32],
     gradients: &'a [f32],
@@ -208,7 +202,8 @@ struct SumPoints<'a> {
     panels: &'a Panels,
     panel: Range<usize>,
     inputs: Range<usize>,
-    pitch: usize,
+    /// Numbers of an input at one point.
+    width: usize,
     target: *mut f32,
     accumulate: bool,
 }
@@ -231,7 +226,7 @@ impl Routine for SumPoints<'_> {
                 while start < rows {
                     let end = (start + tall).min(rows);
                     let shifted = end.saturating_sub(tall);
-                    let place = (point * rows + shifted) * self.pitch + column - first_column;
+                    let place = (shifted * POINTS + point) * self.width + column - first_column;
                     run_tile(
                         simd,
                         vectors,
@@ -241,7 +236,7 @@ impl Routine for SumPoints<'_> {
                             gradient,
                             gradient_pitch: self.layouts[1].pitch,
                             target: self.target.wrapping_add(place),
-                            target_pitch: self.pitch,
+                            target_pitch: POINTS * self.width,
                             kept: (start - shifted, end - shifted),
                             last: S::LANES,
                             accumulate: self.accumulate,
@@ -256,10 +251,9 @@ impl Routine for SumPoints<'_> {
 
 /// Transforms point gradients to weight gradients.
 struct BackToWeights<'a> {
+    /// `[input][point][width]`.
     points: &'a [f32],
-    /// Numbers from a point to the next and from an input to the next.
-    stride: usize,
-    pitch: usize,
+    width: usize,
     inputs: Range<usize>,
     outputs: Range<usize>,
     channels: [usize; 2],
@@ -273,14 +267,14 @@ impl Routine for BackToWeights<'_> {
     fn run<S: Simd>(self, simd: S) {
         let [inputs, outputs] = self.channels;
         assert!(self.target.len() == 9 * inputs * outputs && self.inputs.end <= inputs && self.outputs.end <= outputs);
-        assert!(self.points.len() >= (POINTS - 1) * self.stride + self.inputs.len() * self.pitch);
-        assert!(self.outputs.len() <= self.pitch && self.pitch.is_multiple_of(S::LANES));
+        assert!(self.points.len() >= POINTS * self.inputs.len() * self.width);
+        assert!(self.outputs.len() <= self.width && self.width.is_multiple_of(S::LANES));
         for (row, input) in self.inputs.clone().enumerate() {
             for column in (0..self.outputs.len()).step_by(S::LANES) {
                 let count = (self.outputs.len() - column).min(S::LANES);
-                let source = self.points[row * self.pitch + column..].as_ptr();
+                let source = self.points[row * POINTS * self.width + column..].as_ptr();
                 // SAFETY: every point holds whole vectors for each of its inputs.
-                let load = |point: usize| unsafe { simd.load(source.add(point * self.stride)) };
+                let load = |point: usize| unsafe { simd.load(source.add(point * self.width)) };
                 let target = self.target.pointer().wrapping_add(input * outputs + self.outputs.start + column);
                 weight_gradient_tile(simd, load, |tap, value| {
                     // SAFETY: the weight gradient holds nine taps; each input and output belongs to one chunk.

@@ -8,7 +8,7 @@ use crate::isa::Isa;
 use crate::panel::Panels;
 use crate::pool::{SharedSlice, parallel_for};
 use crate::scratch::Scratch;
-use crate::simd::{Routine, Simd};
+use crate::simd::{MAX_LANES, Routine, Simd, prefetch};
 
 /// A 3×3 weight matrix seen as taps of `[inputs, outputs]`: as stored, or, for the gradient of the input, turned by half a
 /// circle with inputs and outputs exchanged.
@@ -100,6 +100,11 @@ impl WeightsToPoints<'_> {
     #[inline(always)]
     unsafe fn transform<S: Simd>(&self, simd: S, taps: *const f32, tap_stride: usize, row_stride: usize) {
         for row in 0..self.inputs.len() {
+            for tap in 0..9 {
+                for line in (0..self.width).step_by(MAX_LANES) {
+                    prefetch(taps.wrapping_add((row + PREFETCH_ROWS) * row_stride + tap * tap_stride + line));
+                }
+            }
             let mut column = 0;
             while column < self.width {
                 let count = self.outputs.len().saturating_sub(column).min(S::LANES);
@@ -118,10 +123,20 @@ impl WeightsToPoints<'_> {
     }
 }
 
+/// Rows of weights asked for ahead of their use; rows are too far apart for the processor to guess them.
+const PREFETCH_ROWS: usize = 8;
+
 /// All weights at the points, `[panel][point][input][width]`.
 pub(crate) struct PointWeights {
     scratch: Scratch,
     inputs: usize,
+}
+
+/// Numbers from a point to the next when each has `rows` rows of `width` numbers: an odd number of cache lines, so that the 36
+/// places of a weight do not compete for the same cache set.
+pub(crate) fn point_stride(rows: usize, width: usize) -> usize {
+    let lines = (rows * width).div_ceil(MAX_LANES);
+    (lines + 1 - lines % 2) * MAX_LANES
 }
 
 /// Inputs transformed by one chunk.
@@ -130,30 +145,36 @@ const CHUNK: usize = 16;
 impl PointWeights {
     pub(crate) fn new(isa: Isa, weights: Weights<'_>, panels: &Panels) -> Self {
         let inputs = weights.inputs;
-        let mut scratch = Scratch::take(POINTS * panels.packed_len(inputs));
+        let mut scratch = Scratch::take(POINTS * (panels.packed_len(inputs) + panels.count() * 2 * MAX_LANES));
         let shared = SharedSlice::new(&mut scratch);
         let blocks = inputs.div_ceil(CHUNK);
         parallel_for(blocks * panels.count(), |chunk| {
             let (panel, block) = (chunk / blocks, chunk % blocks);
             let range = block * CHUNK..((block + 1) * CHUNK).min(inputs);
             let width = panels.width(panel);
-            let start = POINTS * panels.offset(panel, inputs) + range.start * width;
+            let start = Self::offset(panels, panel, inputs) + range.start * width;
             isa.run(WeightsToPoints {
                 weights,
                 inputs: range,
                 outputs: panels.columns(panel),
                 width,
-                stride: inputs * width,
+                stride: point_stride(inputs, width),
                 target: shared.pointer().wrapping_add(start),
             });
         });
         Self { scratch, inputs }
     }
 
+    /// Where a panel starts, leaving room for its point strides.
+    fn offset(panels: &Panels, panel: usize, inputs: usize) -> usize {
+        POINTS * (panels.offset(panel, inputs) + panel * 2 * MAX_LANES)
+    }
+
     /// The rows of one panel at one point.
     #[inline(always)]
     pub(crate) fn rows(&self, panels: &Panels, panel: usize, point: usize) -> &[f32] {
-        let length = self.inputs * panels.width(panel);
-        &self.scratch[POINTS * panels.offset(panel, self.inputs) + point * length..][..length]
+        let width = panels.width(panel);
+        let start = Self::offset(panels, panel, self.inputs) + point * point_stride(self.inputs, width);
+        &self.scratch[start..start + self.inputs * width]
     }
 }

@@ -1,0 +1,337 @@
+//! Branched stochastic classifiers: several linear heads, each with a distribution over its weights instead of one set.
+//!
+//! Every class of every head has its own [`Gaussian`], independent of the others. Predictions average over draws,
+//! p̄ = (1/N) Σₙ (1/R) Σᵣ softmax(Wₙʳ f + bₙʳ). Weights can be drawn themselves (once for many images) or, since a
+//! logit is linear in its class's weights, each logit can be drawn from its exact normal distribution (cheap for few
+//! images): mean w̄·f̂, variance ½ v·f̂² + Σₐ (Dₐ·f̂)² / (2(A − 1)), f̂ = (f, 1). Training never sees any of this. A class
+//! without a snapshot uses its present weights as they are.
+
+use std::sync::OnceLock;
+
+use burn::tensor::{Device, Tensor};
+
+use dpcl_kernels::linear;
+
+use super::{Gaussian, Votes};
+use crate::{
+    error::{Error, Result},
+    model::{Heads, floats, matrix},
+    state::{Persist, State},
+};
+
+/// Size of the distributions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BscConfig {
+    /// Heads (N), at least 1.
+    pub heads: usize,
+    /// Deviation columns kept (A), 0 or at least 2.
+    pub rank: usize,
+    /// Draws a prediction averages over (R), at least 1.
+    pub draws: usize,
+    /// Snapshots that count, the last so many; 0 counts all.
+    pub window: usize,
+}
+
+impl BscConfig {
+    /// Refuses values that cannot be run; `section` is the table the keys stand in.
+    ///
+    /// # Errors
+    /// When there would be no head, no draw, or a covariance of one column.
+    pub fn check(&self, section: &str) -> Result<()> {
+        let bad = |key: &str, problem: &str| Err(Error::bad_key(format!("{section}.{key}"), problem));
+        if self.heads == 0 {
+            return bad("heads", "must be at least 1");
+        }
+        if self.draws == 0 {
+            return bad("draws", "must be at least 1");
+        }
+        if self.rank == 1 {
+            return bad("rank", "must be 0 or at least 2: one column has no covariance");
+        }
+        Ok(())
+    }
+}
+
+/// Distributions of every class of every head.
+pub struct Bsc {
+    config: BscConfig,
+    /// [classes][heads].
+    classes: Vec<Vec<Gaussian>>,
+    collections: u64,
+    tables: OnceLock<Tables>,
+}
+
+impl Bsc {
+    /// No snapshot yet.
+    pub fn new(config: BscConfig) -> Self {
+        Self { config, classes: Vec::new(), collections: 0, tables: OnceLock::new() }
+    }
+
+    /// Distributions given whole, [classes][heads]; one without a snapshot stands for a class never collected.
+    pub fn known(config: BscConfig, classes: Vec<Vec<Gaussian>>) -> Self {
+        Self { classes, ..Self::new(config) }
+    }
+
+    /// Takes a snapshot of every known class.
+    pub fn collect(&mut self, heads: &Heads) {
+        self.tables.take();
+        let Self { config, classes, .. } = self;
+        classes.resize_with(heads.classes(), || {
+            vec![Gaussian::new(config.rank, config.window); config.heads]
+        });
+        let rows = Rows::of(heads);
+        for (class, gaussians) in classes.iter_mut().enumerate() {
+            for (head, gaussian) in gaussians.iter_mut().enumerate() {
+                gaussian.collect(&rows.row(head, class));
+            }
+        }
+        self.collections += 1;
+    }
+
+    /// Snapshots taken so far.
+    pub fn collections(&self) -> u64 {
+        self.collections
+    }
+
+    /// Draws the weights of every head `draws` times; classes without a snapshot keep their present weights.
+    pub fn draw_weights(&self, heads: &Heads, normal: &mut dyn FnMut() -> f64) -> DrawnHeads {
+        self.weights(heads, self.config.draws, &mut |gaussian| gaussian.draw(normal))
+    }
+
+    /// The mean weights of every head; classes without a snapshot keep their present weights.
+    pub fn mean_weights(&self, heads: &Heads) -> DrawnHeads {
+        let mean = |gaussian: &Gaussian| gaussian.mean().iter().map(|&number| number as f32).collect();
+        self.weights(heads, 1, &mut |gaussian| mean(gaussian))
+    }
+
+    fn weights(
+        &self,
+        heads: &Heads,
+        draws: usize,
+        take: &mut dyn FnMut(&Gaussian) -> Vec<f32>,
+    ) -> DrawnHeads {
+        let present = Rows::of(heads);
+        let classes = heads.classes();
+        let mut columns = Columns::new(present.features, self.config.heads * draws * classes);
+        for head in 0..self.config.heads {
+            for _ in 0..draws {
+                for class in 0..classes {
+                    let drawn = self.collected(class).map(|gaussians| take(&gaussians[head]));
+                    columns.push(&drawn.unwrap_or_else(|| present.row(head, class)));
+                }
+            }
+        }
+        DrawnHeads { affine: columns.affine(&heads.device()), shape: [self.config.heads, draws, classes] }
+    }
+
+    /// Mean and variance of every logit of `features` [rows, features] outside autodiff; `present` are their logits
+    /// [heads, rows, classes] under the present weights, which stand for classes without a snapshot.
+    pub fn logit_moments(&self, features: Tensor<2>, present: Tensor<3>) -> LogitMoments {
+        let [heads, rows, classes] = present.dims();
+        let mut mean = floats(present.permute([1, 0, 2]));
+        let mut variance = vec![0.0; mean.len()];
+        let tables = self.tables.get_or_init(|| self.tables(&features.device()));
+        if !tables.classes.is_empty() {
+            let collected = tables.moments(features);
+            let width = heads * tables.classes.len();
+            for row in 0..rows {
+                for (column, (new_mean, new_variance)) in collected[row * width..][..width].iter().enumerate() {
+                    let (head, position) = (column / tables.classes.len(), column % tables.classes.len());
+                    let index = (row * heads + head) * classes + tables.classes[position];
+                    (mean[index], variance[index]) = (*new_mean, *new_variance);
+                }
+            }
+        }
+        LogitMoments { mean, variance, heads, draws: self.config.draws, classes }
+    }
+
+    fn collected(&self, class: usize) -> Option<&[Gaussian]> {
+        self.classes.get(class).filter(|heads| heads[0].count() > 0).map(Vec::as_slice)
+    }
+
+    fn tables(&self, device: &Device) -> Tables {
+        let classes: Vec<usize> =
+            (0..self.classes.len()).filter(|&class| self.collected(class).is_some()).collect();
+        let gaussians = || {
+            let heads = 0..self.config.heads;
+            heads.flat_map(|head| classes.iter().map(move |&class| &self.classes[class][head]))
+        };
+        let length = gaussians().next().map_or(1, |gaussian| gaussian.mean().len());
+        let new = |count: usize| Columns::new(length - 1, count);
+        let width = gaussians().count();
+        let depth = gaussians().map(|gaussian| gaussian.deviations().len()).max().unwrap_or(0);
+        let (mut mean, mut variance, mut deviations) = (new(width), new(width), new(width * depth));
+        for gaussian in gaussians() {
+            mean.push(&gaussian.mean().iter().map(|&number| number as f32).collect::<Vec<_>>());
+            variance.push(&gaussian.variance().map(|number| (number / 2.0) as f32).collect::<Vec<_>>());
+        }
+        for position in 0..depth {
+            for gaussian in gaussians() {
+                let scale = gaussian.column_scale() as f32;
+                let column = gaussian.deviations().get(position);
+                let scaled = column.map(|column| column.iter().map(|number| scale * number).collect());
+                deviations.push(&scaled.unwrap_or_else(|| vec![0.0; length]));
+            }
+        }
+        Tables {
+            classes,
+            mean: mean.affine(device),
+            variance: variance.affine(device),
+            deviations: (depth > 0).then(|| deviations.affine(device)),
+        }
+    }
+}
+
+impl Persist for Bsc {
+    fn save(&self, state: &mut State) {
+        state.put("collections", &self.collections);
+        state.put("classes", &self.classes.len());
+        for (class, heads) in self.classes.iter().enumerate() {
+            for (head, gaussian) in heads.iter().enumerate() {
+                gaussian.save(&format!("{class}.{head}"), state);
+            }
+        }
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        self.tables.take();
+        self.collections = state.get("collections")?;
+        let fresh = Gaussian::new(self.config.rank, self.config.window);
+        self.classes = vec![vec![fresh; self.config.heads]; state.get("classes")?];
+        for (class, heads) in self.classes.iter_mut().enumerate() {
+            for (head, gaussian) in heads.iter_mut().enumerate() {
+                gaussian.load(&format!("{class}.{head}"), state)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Heads with drawn weights, side by side: [features, heads·draws·classes].
+pub struct DrawnHeads {
+    affine: (Tensor<2>, Tensor<2>),
+    /// Heads, draws, classes.
+    shape: [usize; 3],
+}
+
+impl DrawnHeads {
+    /// Answers of every draw of every head for `features` [rows, features].
+    pub fn votes(&self, features: Tensor<2>) -> Votes {
+        let (weight, bias) = self.affine.clone();
+        Votes::from_logits(floats(linear(features, weight, bias)), self.shape)
+    }
+}
+
+/// The normal distribution of every logit of a few rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogitMoments {
+    /// Means, [rows, heads, classes].
+    pub mean: Vec<f32>,
+    /// Variances, [rows, heads, classes].
+    pub variance: Vec<f32>,
+    heads: usize,
+    draws: usize,
+    classes: usize,
+}
+
+impl LogitMoments {
+    /// Draws every logit, row by row, head by head, draw by draw.
+    pub fn votes(&self, normal: &mut dyn FnMut() -> f32) -> Votes {
+        let Self { mean, variance, heads, draws, classes } = self;
+        // Without any variance all draws are the same.
+        let draws = if variance.iter().all(|&variance| variance == 0.0) { 1 } else { *draws };
+        let mut logits = Vec::with_capacity(mean.len() * draws);
+        for (mean, variance) in mean.chunks_exact(*classes).zip(variance.chunks_exact(*classes)) {
+            let deviation: Vec<f32> = variance.iter().map(|variance| variance.sqrt()).collect();
+            for _ in 0..draws {
+                logits.extend(mean.iter().zip(&deviation).map(|(mean, deviation)| mean + deviation * normal()));
+            }
+        }
+        Votes::from_logits(logits, [*heads, draws, *classes])
+    }
+}
+
+/// What logit moments are computed from; columns run over heads, then collected classes.
+struct Tables {
+    /// Classes that have a snapshot.
+    classes: Vec<usize>,
+    mean: (Tensor<2>, Tensor<2>),
+    /// Half of the variance.
+    variance: (Tensor<2>, Tensor<2>),
+    /// Scaled deviations, all columns of the oldest age first.
+    deviations: Option<(Tensor<2>, Tensor<2>)>,
+}
+
+impl Tables {
+    /// Mean and variance for every row and column.
+    fn moments(&self, features: Tensor<2>) -> Vec<(f32, f32)> {
+        let apply = |(weight, bias): &(Tensor<2>, Tensor<2>), features| {
+            floats(linear(features, weight.clone(), bias.clone()))
+        };
+        let mean = apply(&self.mean, features.clone());
+        let mut variance = apply(&self.variance, features.clone().square());
+        if let Some(deviations) = &self.deviations {
+            let [rows, _] = features.dims();
+            let width = mean.len() / rows;
+            let projected = apply(deviations, features);
+            let rows = projected.chunks_exact(projected.len() / rows);
+            for (projected, variance) in rows.zip(variance.chunks_exact_mut(width)) {
+                for column in projected.chunks_exact(width) {
+                    variance.iter_mut().zip(column).for_each(|(sum, number)| *sum += number * number);
+                }
+            }
+        }
+        mean.into_iter().zip(variance).collect()
+    }
+}
+
+/// The present weights and bias of every class of every head, as vectors.
+struct Rows {
+    features: usize,
+    classes: usize,
+    weight: Vec<f32>,
+    bias: Vec<f32>,
+}
+
+impl Rows {
+    fn of(heads: &Heads) -> Self {
+        let [weight, bias] = [0, 1].map(|position| heads.weights().value(position).clone());
+        let [features, _] = weight.dims();
+        Self { features, classes: heads.classes(), weight: floats(weight.transpose()), bias: floats(bias) }
+    }
+
+    fn row(&self, head: usize, class: usize) -> Vec<f32> {
+        let index = head * self.classes + class;
+        let weight = &self.weight[index * self.features..][..self.features];
+        weight.iter().copied().chain([self.bias[index]]).collect()
+    }
+}
+
+/// Weight vectors on their way to becoming the columns of a matrix.
+struct Columns {
+    features: usize,
+    count: usize,
+    filled: usize,
+    weight: Vec<f32>,
+    bias: Vec<f32>,
+}
+
+impl Columns {
+    fn new(features: usize, count: usize) -> Self {
+        Self { features, count, filled: 0, weight: vec![0.0; features * count], bias: vec![0.0; count] }
+    }
+
+    fn push(&mut self, vector: &[f32]) {
+        let (weight, bias) = vector.split_at(self.features);
+        for (feature, &number) in weight.iter().enumerate() {
+            self.weight[feature * self.count + self.filled] = number;
+        }
+        self.bias[self.filled] = bias[0];
+        self.filled += 1;
+    }
+
+    fn affine(self, device: &Device) -> (Tensor<2>, Tensor<2>) {
+        let Self { features, count, weight, bias, .. } = self;
+        (matrix(weight, [features, count], device), matrix(bias, [1, count], device))
+    }
+}

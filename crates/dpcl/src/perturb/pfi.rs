@@ -1,0 +1,223 @@
+//! Perturbed function interpolation: at one random depth of the network, activations are disturbed by noise and mixed
+//! with those of another row of the batch.
+//!
+//! Paper noise, perturb then mix, with ν the noise factor of a row's class:
+//! ȟᵢ = (1 + σₘνᵢξₘ) ⊙ hᵢ + σₐνᵢξₐ, h̃ᵢ = ζ ȟᵢ + (1 − ζ) ȟ_{s(i)}, ξ normal.
+//! NFM noise (noisy feature mixup), mix then perturb, the same strength for every row:
+//! h̄ᵢ = ζ hᵢ + (1 − ζ) h_{s(i)}, h̃ᵢ = (1 + σₘB₁u) ⊙ h̄ᵢ + σₐB₂ξ, u uniform in ±1, B₁ and B₂ from Beta(2, 5).
+//!
+//! Noise is a constant in the backward pass; gradients reach both rows of a mixture.
+
+use burn::tensor::{Int, Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+use super::Normals;
+use crate::{
+    error::{Error, Result},
+    random::Random,
+    state::{Persist, State},
+};
+
+/// Which noise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoiseKind {
+    /// Gaussian, scaled by the class's noise factor; perturb, then mix.
+    #[default]
+    Paper,
+    /// Gaussian and uniform, scaled by two Beta(2, 5) draws a batch; mix, then perturb.
+    Nfm,
+}
+
+/// How strongly, how mixed and where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PfiConfig {
+    /// Additive noise level, at least 0.
+    pub sigma_a: f64,
+    /// Multiplicative noise level, at least 0.
+    pub sigma_m: f64,
+    /// First parameter of the mixing coefficient's Beta distribution, above 0.
+    pub alpha: f64,
+    /// Second parameter, above 0.
+    pub beta: f64,
+    /// Depths to choose from: 0 is the image, 1 to 4 the output of that residual group.
+    pub layers: Vec<usize>,
+    /// Which noise.
+    pub noise: NoiseKind,
+}
+
+impl Default for PfiConfig {
+    fn default() -> Self {
+        Self { sigma_a: 0.4, sigma_m: 0.2, alpha: 1.0, beta: 1.0, layers: vec![0, 1, 2], noise: NoiseKind::Paper }
+    }
+}
+
+impl PfiConfig {
+    /// Refuses values that cannot be run; `section` is the table the keys stand in.
+    ///
+    /// # Errors
+    /// When a level is negative, a Beta parameter not positive, or a depth is none of the network's.
+    pub fn check(&self, section: &str) -> Result<()> {
+        for (key, level) in [("sigma_a", self.sigma_a), ("sigma_m", self.sigma_m)] {
+            if !(level >= 0.0 && level.is_finite()) {
+                return Err(Error::bad_key(format!("{section}.{key}"), format!("must be at least 0, not {level}")));
+            }
+        }
+        for (key, parameter) in [("alpha", self.alpha), ("beta", self.beta)] {
+            if !(parameter > 0.0 && parameter.is_finite()) {
+                let problem = format!("must be a positive number, not {parameter}");
+                return Err(Error::bad_key(format!("{section}.{key}"), problem));
+            }
+        }
+        if self.layers.is_empty() || self.layers.iter().any(|&depth| depth > DEEPEST) {
+            let problem = format!("must name depths between 0 and {DEEPEST}, not {:?}", self.layers);
+            return Err(Error::bad_key(format!("{section}.layers"), problem));
+        }
+        Ok(())
+    }
+}
+
+/// The deepest place where a network can be disturbed.
+pub const DEEPEST: usize = 4;
+
+/// Draws one disturbance a training step.
+#[derive(Clone, Debug)]
+pub struct Pfi {
+    config: PfiConfig,
+    random: Random,
+    used: [u64; DEEPEST + 1],
+}
+
+/// Which other row each row is mixed with, and how much of itself it keeps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mixing {
+    /// Share of the row itself (ζ), 0..=1.
+    pub coefficient: f64,
+    /// The other row.
+    pub partners: Vec<usize>,
+}
+
+/// One step's disturbance; applying it twice gives the same numbers.
+#[derive(Clone, Debug)]
+pub struct Disturbance {
+    /// Where it acts.
+    pub depth: usize,
+    /// Who is mixed with whom.
+    pub mixing: Mixing,
+    kind: NoiseKind,
+    /// Multiplicative and additive scale of each row.
+    scales: Vec<(f32, f32)>,
+    key: u64,
+}
+
+impl Pfi {
+    /// A source of disturbances for the run seeded with `seed`; the configuration has passed its check.
+    pub fn new(config: PfiConfig, seed: u64) -> Self {
+        Self { config, random: Random::named(seed, "pfi"), used: [0; DEEPEST + 1] }
+    }
+
+    /// The disturbance of a batch whose rows have the noise factors `factors`.
+    pub fn draw(&mut self, factors: &[f64]) -> Disturbance {
+        let Self { config, random, used } = self;
+        let depth = config.layers[random.below(config.layers.len())];
+        used[depth] += 1;
+        let partners = random.permutation(factors.len());
+        let coefficient = random.beta(config.alpha, config.beta);
+        let scales = match config.noise {
+            NoiseKind::Paper => factors
+                .iter()
+                .map(|factor| ((config.sigma_m * factor) as f32, (config.sigma_a * factor) as f32))
+                .collect(),
+            NoiseKind::Nfm => {
+                let scale = (config.sigma_m * random.beta(2.0, 5.0), config.sigma_a * random.beta(2.0, 5.0));
+                vec![(scale.0 as f32, scale.1 as f32); factors.len()]
+            }
+        };
+        let mixing = Mixing { coefficient, partners };
+        Disturbance { depth, mixing, kind: config.noise, scales, key: random.bits() }
+    }
+
+    /// How often each depth was chosen.
+    pub fn used(&self) -> [u64; DEEPEST + 1] {
+        self.used
+    }
+}
+
+impl Persist for Pfi {
+    fn save(&self, state: &mut State) {
+        state.put("random", &self.random);
+        state.put("used", &self.used);
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        self.random = state.get("random")?;
+        self.used = state.get("used")?;
+        Ok(())
+    }
+}
+
+impl Disturbance {
+    /// Disturbs `activations` [rows, height, width, channels] if `depth` is where this acts.
+    pub fn apply(&self, depth: usize, activations: Tensor<4>) -> Tensor<4> {
+        if depth != self.depth {
+            return activations;
+        }
+        let noise = self.noise(activations.dims().iter().product());
+        match self.kind {
+            NoiseKind::Paper => mix(perturb(activations, noise), &self.mixing),
+            NoiseKind::Nfm => perturb(mix(activations, &self.mixing), noise),
+        }
+    }
+
+    /// Noise for `length` numbers, or none where every scale is zero.
+    fn noise(&self, length: usize) -> Option<Noise> {
+        if self.scales.iter().all(|&scale| scale == (0.0, 0.0)) {
+            return None;
+        }
+        let mut normals = Normals::new(self.key);
+        let draw = || match self.kind {
+            NoiseKind::Paper => normals.pair(),
+            NoiseKind::Nfm => (normals.symmetric(), normals.next_one()),
+        };
+        Some(Noise::new(&self.scales, length, draw))
+    }
+}
+
+/// Noise for every activation: h ← factor ⊙ h + shift.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Noise {
+    factor: Vec<f32>,
+    shift: Vec<f32>,
+}
+
+impl Noise {
+    /// Scales raw noise, drawn as (multiplicative, additive) pairs number by number, by each row's two scales.
+    pub fn new(scales: &[(f32, f32)], length: usize, mut draw: impl FnMut() -> (f32, f32)) -> Self {
+        let (mut factor, mut shift) = (Vec::with_capacity(length), Vec::with_capacity(length));
+        for &(multiplicative, additive) in scales {
+            for _ in 0..length / scales.len() {
+                let (product, sum) = draw();
+                factor.push(1.0 + multiplicative * product);
+                shift.push(additive * sum);
+            }
+        }
+        Self { factor, shift }
+    }
+}
+
+/// Disturbs activations [rows, height, width, channels] number by number.
+pub fn perturb(activations: Tensor<4>, noise: Option<Noise>) -> Tensor<4> {
+    let Some(noise) = noise else { return activations };
+    let (shape, device) = (activations.dims(), activations.device());
+    let tensor = |numbers| Tensor::<4>::from_data(TensorData::new(numbers, shape), &device);
+    activations * tensor(noise.factor) + tensor(noise.shift)
+}
+
+/// Mixes every row of activations [rows, height, width, channels] with its partner.
+pub fn mix(activations: Tensor<4>, mixing: &Mixing) -> Tensor<4> {
+    let partners: Vec<i64> = mixing.partners.iter().map(|&row| row as i64).collect();
+    let count = partners.len();
+    let partners = Tensor::<1, Int>::from_data(TensorData::new(partners, [count]), &activations.device());
+    let others = activations.clone().select(0, partners);
+    activations.mul_scalar(mixing.coefficient) + others.mul_scalar(1.0 - mixing.coefficient)
+}
