@@ -99,8 +99,7 @@ fn add(grid: &mut Grid, source: Source, flags: &Flags, wishes: &Wishes) -> anyho
             let config = Config::from_table(table.clone()).map_err(|error| explain_unknown(&table, error))?;
             let mut config = config.resolve()?;
             let settings = &mut config.settings;
-            let elsewhere = data::info(&settings.dataset).is_ok_and(|info| info.needs_directory);
-            if elsewhere && settings.data_dir.is_none() {
+            if data::info(&settings.dataset)?.needs_directory && settings.data_dir.is_none() {
                 settings.data_dir = Some(data_dir());
             }
             let folder = RunFolder::new(&out, &name, &config);

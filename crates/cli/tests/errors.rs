@@ -63,6 +63,6 @@ fn a_stream_that_cannot_be_laid_out_is_wrong_usage() {
     let place = Place::new();
     let answer = place.say("run --method er --classes 4 --tasks 5");
     assert_eq!(answer.code, 2, "{}", answer.whole());
-    assert!(answer.stderr.contains("configuration key `tasks`"), "{}", answer.stderr);
+    assert!(answer.talk().contains("configuration key `tasks`"), "{}", answer.stderr);
     assert_eq!(answer.stdout, "");
 }

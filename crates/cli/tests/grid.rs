@@ -19,13 +19,13 @@ fn a_grid_is_recorded_compared_and_continued() {
         for file in ["config.toml", "events.jsonl", "result.json"] {
             assert!(place.has(&format!("runs/tiny/{title}/{file}")), "{title}/{file}");
         }
-        assert!(answer.stderr.contains(&format!("{title}: ACC ")), "{}", answer.stderr);
+        assert!(answer.talk().contains(&format!("{title}: ACC ")), "{}", answer.stderr);
     }
     assert!(place.read("runs/tiny/report.html").contains("<svg"));
     for word in ["er", "finetune", "±", "acc", "fm", "a_auc", "updates/s", "seconds", "peak memory"] {
         assert!(answer.stdout.contains(word), "{word} is not in\n{}", answer.stdout);
     }
-    assert!(answer.stderr.contains("what to try next"), "{}", answer.stderr);
+    assert!(answer.talk().contains("what to try next"), "{}", answer.stderr);
 
     let result: serde_json::Value = serde_json::from_str(&place.read("runs/tiny/er-seed2/result.json")).unwrap();
     for (key, value) in [
@@ -50,14 +50,14 @@ fn a_grid_is_recorded_compared_and_continued() {
 
     let events = place.read("runs/tiny/er-seed1/events.jsonl");
     let answer = run(&place, "--method finetune,er --seeds 1..3 --name tiny").done();
-    assert_eq!(answer.stderr.matches("finished earlier and kept").count(), 4, "{}", answer.stderr);
+    assert_eq!(answer.talk().matches("finished earlier and kept").count(), 4, "{}", answer.stderr);
     assert!(place.has("runs/tiny/er-seed3/result.json"));
     assert_eq!(place.read("runs/tiny/er-seed1/events.jsonl"), events);
 
     let refused = run(&place, "--method er --name tiny --set memory=10");
     assert_eq!(refused.code, 2);
-    assert!(refused.stderr.contains("key `memory` differs"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("hint: "), "{}", refused.stderr);
+    assert!(refused.talk().contains("key `memory` differs"), "{}", refused.stderr);
+    assert!(refused.talk().contains("hint: "), "{}", refused.stderr);
     assert_eq!(place.read("runs/tiny/er-seed1/events.jsonl"), events);
 
     reports_show_the_records(&place);
@@ -120,7 +120,7 @@ fn configurations_with_labels_share_a_table_and_a_failing_run_stops_no_other() {
         assert!(place.has(&format!("records/both/{row}-seed1/result.json")), "{}", answer.stderr);
         assert!(answer.stdout.lines().any(|line| line.starts_with(row)), "{}", answer.stdout);
     }
-    assert!(answer.stderr.contains("error: wild-seed1: the loss became"), "{}", answer.stderr);
-    assert!(answer.stderr.contains("hint: lower `lr`"), "{}", answer.stderr);
+    assert!(answer.talk().contains("error: wild-seed1: the loss became"), "{}", answer.stderr);
+    assert!(answer.talk().contains("hint: lower `lr`"), "{}", answer.stderr);
     assert!(place.read("records/both/wild-seed1/error.txt").starts_with("error: the loss became"));
 }

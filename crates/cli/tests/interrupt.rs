@@ -44,7 +44,7 @@ fn a_signal_ends_the_grid_with_130_and_advice() {
     for signal in ["-INT", "-TERM"] {
         let (place, answer) = stopped_by(signal);
         assert_eq!(answer.code, 130, "{}", answer.whole());
-        assert!(answer.stderr.contains("the same command continues"), "{}", answer.stderr);
+        assert!(answer.talk().contains("the same command continues"), "{}", answer.stderr);
         assert!(!place.has("runs/long/er-seed1/result.json"));
         assert!(!place.has("runs/long/er-seed1/error.txt"));
     }

@@ -82,7 +82,7 @@ fn files_flags_and_assignments_win_in_that_order() {
 #[test]
 fn a_stream_is_exported_and_read_back() {
     let place = Place::new();
-    let flags = "--scenario blurry --m 20 --tasks 2 --classes 4 --per-class 10 --seeds 1..2";
+    let flags = "--scenario blurry --m 20 --tasks 2 --per-class 10 --seeds 1..2";
     let files = place.say(&format!("split export --out splits {flags}")).done().stdout;
     assert_eq!(files.lines().count(), 6, "two tasks and a test list for each of two seeds: {files}");
     assert!(place.has("splits/fashion-mini_split2_n0_m20_rand1_task0.json"), "{files}");

@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     data::Policy,
     error::{Error, Result},
+    memory::Memory,
     methods,
-    model::{Family, MODELS},
+    model::{Architecture, Family, MODELS},
+    rate,
     stream::{BlurryOrder, Scenario, StreamSettings, SuperclassOrder},
 };
 
@@ -270,8 +272,12 @@ impl Config {
             500
         });
         settings.check()?;
+        settings.check_names()?;
         let section = resolved.sections.remove(info.section).unwrap_or_default();
-        let section = (info.check)(section)?;
+        let section = (info.check)(section).map_err(|error| match error {
+            Error::BadKey { key, problem } => Error::bad_key(format!("{}.{key}", info.section), problem),
+            error => error,
+        })?;
         // Other methods' tables say nothing about this run.
         resolved.sections.clear();
         if !section.is_empty() {
@@ -310,6 +316,18 @@ impl Settings {
             holdout: self.holdout,
             split: self.split.clone(),
         }
+    }
+
+    /// Refuses names nothing has, before anything is built.
+    fn check_names(&self) -> Result<()> {
+        Architecture::named(&self.model, self.width, self.bn_eps, self.bn_momentum)?;
+        if let Some(rate) = &self.rate {
+            rate::build(rate, self)?;
+        }
+        if let Some(scheme) = &self.memory_scheme {
+            Memory::new(scheme, 0, self.seed)?;
+        }
+        Ok(())
     }
 
     fn check(&self) -> Result<()> {

@@ -32,6 +32,7 @@
 
 pub mod augment;
 pub mod batch;
+pub mod bench;
 pub mod config;
 pub mod data;
 pub mod error;

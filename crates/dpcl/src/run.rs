@@ -110,6 +110,7 @@ impl Run {
     pub fn execute(&self, watch: &mut Watch<'_>) -> Result<RunResult> {
         let size = self.dataset.size;
         let shape = Shape { channels: 3, height: size, width: size };
+        dpcl_kernels::set_threads(process::threads(self.config.settings.threads));
         let learner = Learner::new(&self.config, shape)?;
         Execution {
             run: self,

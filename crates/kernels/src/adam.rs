@@ -28,13 +28,23 @@ const CHUNK: usize = 16 << 10;
 ///
 /// # Panics
 /// When the lengths differ or the step is zero.
-pub fn adam(options: AdamOptions, parameter: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32]) {
+pub fn adam(
+    options: AdamOptions,
+    parameter: &mut [f32],
+    gradient: &[f32],
+    first: &mut [f32],
+    second: &mut [f32],
+) {
     let length = parameter.len();
-    assert!(gradient.len() == length && first.len() == length && second.len() == length, "Adam's operands differ in length");
+    assert!(
+        gradient.len() == length && first.len() == length && second.len() == length,
+        "Adam's operands differ in length"
+    );
     assert!(options.step > 0, "Adam counts steps from one");
     let isa = Isa::active();
     let constants = Constants::new(options);
-    let (parameter, first, second) = (SharedSlice::new(parameter), SharedSlice::new(first), SharedSlice::new(second));
+    let (parameter, first, second) =
+        (SharedSlice::new(parameter), SharedSlice::new(first), SharedSlice::new(second));
     parallel_for(length.div_ceil(CHUNK), |chunk| {
         let start = chunk * CHUNK;
         let count = CHUNK.min(length - start);
@@ -99,14 +109,24 @@ impl Routine for Update<'_> {
                     if whole { simd.load(from.add(index)) } else { simd.load_first(from.add(index), count) }
                 };
                 let store = |to: *mut f32, value: S::Vector| {
-                    if whole { simd.store(to.add(index), value) } else { simd.store_first(to.add(index), count, value) }
+                    if whole {
+                        simd.store(to.add(index), value);
+                    } else {
+                        simd.store_first(to.add(index), count, value);
+                    }
                 };
                 let gradient = load(self.gradient.as_ptr());
                 let first = simd.mul_add(load(self.first.as_ptr()), keep1, simd.mul(gradient, new1));
-                let second =
-                    simd.mul_add(load(self.second.as_ptr()), keep2, simd.mul(simd.mul(gradient, gradient), new2));
+                let second = simd.mul_add(
+                    load(self.second.as_ptr()),
+                    keep2,
+                    simd.mul(simd.mul(gradient, gradient), new2),
+                );
                 let move_by = simd.div(first, simd.add(simd.sqrt(second), epsilon));
-                store(self.parameter.as_mut_ptr(), simd.mul_add(move_by, factor, load(self.parameter.as_ptr())));
+                store(
+                    self.parameter.as_mut_ptr(),
+                    simd.mul_add(move_by, factor, load(self.parameter.as_ptr())),
+                );
                 store(self.first.as_mut_ptr(), first);
                 store(self.second.as_mut_ptr(), second);
             }
@@ -126,17 +146,26 @@ mod tests {
                 let length = 37;
                 let mut parameter: Vec<f32> = (0..length).map(|i| (i as f32 * 0.7).sin()).collect();
                 let (mut first, mut second) = (vec![0.0; length], vec![0.0; length]);
-                let mut expected: Vec<[f64; 3]> = parameter.iter().map(|&p| [f64::from(p), 0.0, 0.0]).collect();
+                let mut expected: Vec<[f64; 3]> =
+                    parameter.iter().map(|&p| [f64::from(p), 0.0, 0.0]).collect();
                 for step in 1..=5 {
-                    let gradient: Vec<f32> = (0..length).map(|i| ((i * step) as f32 * 1.3).cos() * 0.01).collect();
-                    let options = AdamOptions { rate: 3e-4, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, step: step as u64 };
+                    let gradient: Vec<f32> =
+                        (0..length).map(|i| ((i * step) as f32 * 1.3).cos() * 0.01).collect();
+                    let options = AdamOptions {
+                        rate: 3e-4,
+                        beta1: 0.9,
+                        beta2: 0.999,
+                        epsilon: 1e-8,
+                        step: step as u64,
+                    };
                     adam(options, &mut parameter, &gradient, &mut first, &mut second);
                     for (i, [p, m, v]) in expected.iter_mut().enumerate() {
                         let g = f64::from(gradient[i]);
                         *m = 0.9 * *m + 0.1 * g;
                         *v = 0.999 * *v + 0.001 * g * g;
                         let s = step as i32;
-                        *p -= 3e-4 * (*m / (1.0 - 0.9_f64.powi(s))) / ((*v / (1.0 - 0.999_f64.powi(s))).sqrt() + 1e-8);
+                        *p -= 3e-4 * (*m / (1.0 - 0.9_f64.powi(s)))
+                            / ((*v / (1.0 - 0.999_f64.powi(s))).sqrt() + 1e-8);
                     }
                 }
                 for (parameter, [expected, ..]) in parameter.iter().zip(&expected) {

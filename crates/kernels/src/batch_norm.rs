@@ -2,7 +2,10 @@
 //!
 //! Passes run over flat memory: per-channel coefficients are repeated until their length is a whole number of vectors, so no
 //! lane is wasted when the channel count is not a multiple of the vector width.
-#![allow(clippy::needless_range_loop, reason = "register tiles are indexed by constant ranges that must unroll")]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "register tiles are indexed by constant ranges that must unroll"
+)]
 
 use std::ops::Range;
 
@@ -96,7 +99,12 @@ impl Statistics<'_> {
         // SAFETY: pixels and columns lie inside the output, the group inside the partial sums, by the assertions; each group and
         // column is summed by one chunk.
         unsafe {
-            let first = self.finished.output.pointer().cast_const().add(self.finished.pixels.start * channels + column);
+            let first = self
+                .finished
+                .output
+                .pointer()
+                .cast_const()
+                .add(self.finished.pixels.start * channels + column);
             let mut shift = [simd.zero(); WIDE];
             for vector in 0..WIDE {
                 shift[vector] = simd.load_first(first.add(vector * S::LANES), lanes(vector));
@@ -170,7 +178,9 @@ impl<const COUNT: usize> Repeated<COUNT> {
     pub(crate) fn vectors<S: Simd>(&self, simd: S, place: usize) -> [S::Vector; COUNT] {
         assert!(place + S::LANES <= self.period);
         // SAFETY: `place` leaves room for a vector in each of the `COUNT` periods.
-        std::array::from_fn(|kind| unsafe { simd.load(self.scratch.as_ptr().add(kind * self.period + place)) })
+        std::array::from_fn(|kind| unsafe {
+            simd.load(self.scratch.as_ptr().add(kind * self.period + place))
+        })
     }
 }
 
@@ -215,7 +225,11 @@ impl Normalise<'_> {
             // SAFETY: whoever builds a `Normalise` vouches for `length` numbers behind each pointer.
             unsafe {
                 let load = |from: *const f32| {
-                    if count == S::LANES { simd.load(from.add(index)) } else { simd.load_first(from.add(index), count) }
+                    if count == S::LANES {
+                        simd.load(from.add(index))
+                    } else {
+                        simd.load_first(from.add(index), count)
+                    }
                 };
                 let mut value = simd.mul_add(simd.sub(load(self.convolved), mean), factor, shift);
                 if RELU {
@@ -255,7 +269,10 @@ pub(crate) fn normalise(
     output: &mut [f32],
 ) {
     assert_eq!(convolved.len(), output.len());
-    assert!(residual.is_none_or(|residual| residual.len() == output.len()), "the residual must have the output's shape");
+    assert!(
+        residual.is_none_or(|residual| residual.len() == output.len()),
+        "the residual must have the output's shape"
+    );
     let shared = SharedSlice::new(output);
     flat_chunks(convolved.len(), channels, |range| {
         // SAFETY: chunks are disjoint.

@@ -2,7 +2,10 @@
 //!
 //! With g the gradient after the ReLU mask and x̂ the normalised value, the two per-channel sums Σg and Σg·x̂ are the gradients of
 //! shift and scale, and the gradient of the convolution's output is factor · (g − mean(g) − x̂ · mean(g·x̂)).
-#![allow(clippy::needless_range_loop, reason = "register tiles are indexed by constant ranges that must unroll")]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "register tiles are indexed by constant ranges that must unroll"
+)]
 
 use std::ops::Range;
 
@@ -79,7 +82,8 @@ impl Sums<'_> {
         let lanes = |vector: usize| if vector + 1 < WIDE { S::LANES } else { last };
         assert!(self.pixels.end * channels <= self.saved.convolved.len().min(self.gradient.len()));
         assert!(column + (WIDE - 1) * S::LANES + last <= channels && self.sums.len() == 2 * channels);
-        let (mut mean, mut factor, mut shift) = ([simd.zero(); WIDE], [simd.zero(); WIDE], [simd.zero(); WIDE]);
+        let (mut mean, mut factor, mut shift) =
+            ([simd.zero(); WIDE], [simd.zero(); WIDE], [simd.zero(); WIDE]);
         let (mut sums, mut products) = ([simd.zero(); WIDE], [simd.zero(); WIDE]);
         // SAFETY: pixels and columns lie inside every slice by the assertions, here and in `backward`.
         unsafe {
@@ -87,7 +91,8 @@ impl Sums<'_> {
                 let (place, count) = (column + vector * S::LANES, lanes(vector));
                 let inverse = simd.load_first(self.saved.inverse_deviation.as_ptr().add(place), count);
                 mean[vector] = simd.load_first(self.saved.mean.as_ptr().add(place), count);
-                factor[vector] = simd.mul(simd.load_first(self.saved.scale.as_ptr().add(place), count), inverse);
+                factor[vector] =
+                    simd.mul(simd.load_first(self.saved.scale.as_ptr().add(place), count), inverse);
                 shift[vector] = simd.load_first(self.saved.shift.as_ptr().add(place), count);
             }
             for pixel in self.pixels.clone() {
@@ -97,7 +102,8 @@ impl Sums<'_> {
                     let centred = simd.sub(value, mean[vector]);
                     let mut gradient = simd.load_first(self.gradient.as_ptr().add(place), count);
                     if let Some((output, masked)) = self.after {
-                        gradient = simd.where_positive(simd.load_first(output.as_ptr().add(place), count), gradient);
+                        gradient =
+                            simd.where_positive(simd.load_first(output.as_ptr().add(place), count), gradient);
                         simd.store_first(masked.add(place), count, gradient);
                     }
                     if self.saved.relu {
@@ -111,7 +117,11 @@ impl Sums<'_> {
             for vector in 0..WIDE {
                 let place = column + vector * S::LANES;
                 simd.store_first(self.sums.as_mut_ptr().add(place), lanes(vector), sums[vector]);
-                simd.store_first(self.sums.as_mut_ptr().add(channels + place), lanes(vector), products[vector]);
+                simd.store_first(
+                    self.sums.as_mut_ptr().add(channels + place),
+                    lanes(vector),
+                    products[vector],
+                );
             }
         }
     }
@@ -199,10 +209,12 @@ pub(crate) fn backward(
         let after = after.map(|(output, masked)| (output, masked.pointer()));
         isa.run(Sums { saved, gradient: output_gradient, after, pixels, sums });
     });
-    let total = |place: usize| -> f64 { sums.chunks_exact(2 * channels).map(|sums| f64::from(sums[place])).sum() };
+    let total =
+        |place: usize| -> f64 { sums.chunks_exact(2 * channels).map(|sums| f64::from(sums[place])).sum() };
     for channel in 0..channels {
         shift_gradient[channel] = total(channel) as f32;
-        scale_gradient[channel] = (total(channels + channel) * f64::from(saved.inverse_deviation[channel])) as f32;
+        scale_gradient[channel] =
+            (total(channels + channel) * f64::from(saved.inverse_deviation[channel])) as f32;
     }
     let gradient = match after {
         // SAFETY: the chunks that wrote the masked gradient are done.
@@ -213,7 +225,13 @@ pub(crate) fn backward(
 }
 
 /// The gradient of the convolution's output, given the two sums.
-fn spread(isa: Isa, saved: Normalised<'_>, gradient: &[f32], scale_sum: &[f32], shift_sum: &[f32]) -> Scratch {
+fn spread(
+    isa: Isa,
+    saved: Normalised<'_>,
+    gradient: &[f32],
+    scale_sum: &[f32],
+    shift_sum: &[f32],
+) -> Scratch {
     let (channels, length) = (saved.channels(), saved.convolved.len());
     let pixels = (length / channels) as f32;
     let coefficients = Repeated::<5>::new(channels, |channel| {

@@ -138,7 +138,11 @@ fn convolve_with_statistics(
     let groups = correlation.groups();
     let mut partials = Partials::new(groups.count(), channels);
     let shared = partials.shared();
-    correlation.run(isa, convolved, Some(&|finished| isa.run(Statistics { finished, channels, partials: shared })));
+    correlation.run(
+        isa,
+        convolved,
+        Some(&|finished| isa.run(Statistics { finished, channels, partials: shared })),
+    );
     let pixels = |group| groups.group(group).pixels(geometry.out_height(), geometry.out_width()).len();
     partials.combine(pixels, mean, variance);
 }
@@ -158,7 +162,11 @@ pub fn conv_block_backward(
     geometry.check();
     assert_eq!(saved.input.len(), geometry.input_len(), "the input's length is not that of {geometry:?}");
     assert_eq!(saved.weight.len(), geometry.weight_len(), "the weight's length is not that of {geometry:?}");
-    assert_eq!(saved.convolved.len(), geometry.output_len(), "the saved output's length is not that of {geometry:?}");
+    assert_eq!(
+        saved.convolved.len(),
+        geometry.output_len(),
+        "the saved output's length is not that of {geometry:?}"
+    );
     let isa = Isa::active();
     let normalised = Normalised {
         convolved: saved.convolved,
@@ -171,9 +179,12 @@ pub fn conv_block_backward(
     let after = match (options.relu_after, saved.output, gradients.residual) {
         (false, _, _) | (true, None, None) => None,
         (true, Some(output), Some(masked)) => Some((output, masked)),
-        _ => panic!("a ReLU after the residual needs both the output and a place for the residual's gradient"),
+        _ => {
+            panic!("a ReLU after the residual needs both the output and a place for the residual's gradient")
+        }
     };
-    let convolved_gradient = backward(isa, normalised, output_gradient, after, gradients.scale, gradients.shift);
+    let convolved_gradient =
+        backward(isa, normalised, output_gradient, after, gradients.scale, gradients.shift);
     let fast = winograd::pays(geometry);
     if fast {
         gradient::weight_gradient(isa, geometry, saved.input, &convolved_gradient, gradients.weight);
@@ -181,7 +192,11 @@ pub fn conv_block_backward(
         weight_gradient(isa, geometry, saved.input, &convolved_gradient, gradients.weight);
     }
     if let Some(input) = gradients.input {
-        assert_eq!(input.len(), geometry.input_len(), "the input gradient's length is not that of {geometry:?}");
+        assert_eq!(
+            input.len(),
+            geometry.input_len(),
+            "the input gradient's length is not that of {geometry:?}"
+        );
         if fast {
             let weights = Weights::backward(geometry, saved.weight);
             let task = Winograd { grid: TileGrid::new(geometry), images: &convolved_gradient, weights };

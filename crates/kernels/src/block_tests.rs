@@ -7,7 +7,13 @@ use crate::evaluate::{BatchNorm, conv_evaluate, fold_batch_norm};
 use crate::pool::scope_threads;
 use crate::reference::{self, assert_close, numbers, wide};
 
-fn geometry(batch: usize, size: [usize; 2], channels: [usize; 2], kernel: usize, stride: usize) -> ConvGeometry {
+fn geometry(
+    batch: usize,
+    size: [usize; 2],
+    channels: [usize; 2],
+    kernel: usize,
+    stride: usize,
+) -> ConvGeometry {
     ConvGeometry {
         batch,
         height: size[0],
@@ -22,7 +28,12 @@ fn geometry(batch: usize, size: [usize; 2], channels: [usize; 2], kernel: usize,
 
 fn shapes() -> Vec<ConvGeometry> {
     if cfg!(miri) {
-        return vec![geometry(1, [3, 4], [2, 5], 3, 1), geometry(2, [4, 3], [1, 3], 3, 2), geometry(1, [2, 2], [3, 4], 1, 2)];
+        return vec![
+            geometry(1, [3, 4], [2, 5], 3, 1),
+            geometry(2, [4, 3], [1, 3], 3, 2),
+            geometry(1, [2, 2], [3, 4], 1, 2),
+            geometry(8, [4, 4], [16, 17], 3, 1),
+        ];
     }
     vec![
         geometry(1, [5, 7], [1, 1], 3, 1),
@@ -40,6 +51,10 @@ fn shapes() -> Vec<ConvGeometry> {
         geometry(1, [1, 1], [64, 100], 1, 1),
         geometry(1, [40, 40], [4, 16], 3, 1),
         geometry(16, [4, 4], [256, 256], 3, 1),
+        geometry(3, [9, 10], [16, 48], 3, 1),
+        geometry(8, [7, 7], [144, 160], 3, 1),
+        geometry(40, [8, 8], [17, 16], 3, 1),
+        geometry(2, [14, 14], [64, 64], 3, 1),
     ]
 }
 
@@ -107,7 +122,16 @@ impl Case {
             output: &mut o.output,
         };
         let residual = self.residual.as_deref();
-        conv_block_forward(geometry, &self.input, &self.weight, &self.scale, &self.shift, residual, self.options, out);
+        conv_block_forward(
+            geometry,
+            &self.input,
+            &self.weight,
+            &self.scale,
+            &self.shift,
+            residual,
+            self.options,
+            out,
+        );
         let after = self.options.relu_after && self.residual.is_some();
         let saved = BlockSaved {
             input: &self.input,
@@ -146,8 +170,17 @@ impl Case {
         assert_close("output", &outcome.output, &forward.output, 5.0 * tolerance);
         let gradient = wide(&self.gradient);
         let with = residual.is_some();
-        let backward =
-            reference::block_backward(g, &input, &weight, &scale, &shift, &forward, self.options, with, &gradient);
+        let backward = reference::block_backward(
+            g,
+            &input,
+            &weight,
+            &scale,
+            &shift,
+            &forward,
+            self.options,
+            with,
+            &gradient,
+        );
         assert_close("shift gradient", &outcome.d_shift, &backward.shift, 10.0 * tolerance);
         assert_close("scale gradient", &outcome.d_scale, &backward.scale, 10.0 * tolerance);
         assert_close("residual gradient", &outcome.d_residual, &backward.residual, 10.0 * tolerance);
@@ -162,7 +195,6 @@ fn blocks_agree_with_the_definition_on_every_instruction_set() {
         for (index, shape) in shapes().into_iter().enumerate() {
             let residual = index % 3 > 0;
             let case = Case::new(shape, index % 4 != 3, residual, index % 3 == 2, index as u64);
-            println!("{isa} {shape:?}");
             case.check(&isa.scope(|| case.run()), 1e-5);
         }
     }
@@ -175,7 +207,10 @@ fn bits_do_not_depend_on_the_number_of_threads() {
             let case = Case::new(shape, true, true, true, 11);
             let one = isa.scope(|| scope_threads(1, || case.run()));
             for threads in [2, 4] {
-                assert!(isa.scope(|| scope_threads(threads, || case.run())) == one, "{isa} {threads} {shape:?}");
+                assert!(
+                    isa.scope(|| scope_threads(threads, || case.run())) == one,
+                    "{isa} {threads} {shape:?}"
+                );
             }
         }
     }
@@ -212,20 +247,32 @@ fn evaluation_with_folded_norm_agrees_with_the_definition() {
         for shape in shapes() {
             let channels = shape.channels_out;
             let case = Case::new(shape, true, true, true, 5);
-            let (mean, variance) = (numbers(channels, 8), numbers(channels, 9).iter().map(|v| v.abs() + 0.5).collect::<Vec<_>>());
+            let (mean, variance) = (
+                numbers(channels, 8),
+                numbers(channels, 9).iter().map(|v| v.abs() + 0.5).collect::<Vec<_>>(),
+            );
             let (mut folded, mut bias) = (vec![0.0; shape.weight_len()], vec![0.0; channels]);
-            let norm = BatchNorm { mean: &mean, variance: &variance, scale: &case.scale, shift: &case.shift, epsilon: 1e-5 };
+            let norm = BatchNorm {
+                mean: &mean,
+                variance: &variance,
+                scale: &case.scale,
+                shift: &case.shift,
+                epsilon: 1e-5,
+            };
             fold_batch_norm(&case.weight, norm, &mut folded, &mut bias);
             let mut output = vec![7.0; shape.output_len()];
             let residual = case.residual.as_deref().expect("the case has one");
-            isa.scope(|| conv_evaluate(&shape, &case.input, &folded, &bias, true, Some(residual), true, &mut output));
+            isa.scope(|| {
+                conv_evaluate(&shape, &case.input, &folded, &bias, true, Some(residual), true, &mut output);
+            });
             let expected: Vec<f64> = reference::convolve(&shape, &wide(&case.input), &wide(&case.weight))
                 .iter()
                 .enumerate()
                 .map(|(i, z)| {
                     let c = i % channels;
                     let deviation = (f64::from(variance[c]) + 1e-5).sqrt();
-                    let value = (z - f64::from(mean[c])) / deviation * f64::from(case.scale[c]) + f64::from(case.shift[c]);
+                    let value = (z - f64::from(mean[c])) / deviation * f64::from(case.scale[c])
+                        + f64::from(case.shift[c]);
                     (value.max(0.0) + f64::from(residual[i])).max(0.0)
                 })
                 .collect();
@@ -244,7 +291,11 @@ fn statistics_survive_a_large_mean() {
     let exact: Vec<f64> = wide(&case.input);
     let mean = exact.iter().sum::<f64>() / exact.len() as f64;
     let variance = exact.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / exact.len() as f64;
-    assert!((f64::from(outcome.variance[0]) / variance - 1.0).abs() < 1e-4, "{} {variance}", outcome.variance[0]);
+    assert!(
+        (f64::from(outcome.variance[0]) / variance - 1.0).abs() < 1e-4,
+        "{} {variance}",
+        outcome.variance[0]
+    );
 }
 
 proptest! {

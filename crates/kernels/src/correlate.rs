@@ -144,7 +144,8 @@ impl<'a> Correlation<'a> {
             isa.run(Sweep { correlation: self, view, group: group.clone(), panels: panels.clone(), output });
             if let Some(finish) = finish {
                 let pixels = group.pixels(placement.rows, placement.columns);
-                let columns = self.panels.columns(panels.start).start..self.panels.columns(panels.end - 1).end;
+                let columns =
+                    self.panels.columns(panels.start).start..self.panels.columns(panels.end - 1).end;
                 finish(Finished { group: index, pixels, columns, output });
             }
         });
@@ -219,7 +220,8 @@ impl Sweep<'_> {
                 let target_row = image * placement.height + placement.first_row + row * placement.step;
                 let target_start = target_row * placement.width + placement.first_column;
                 for column in 0..placement.columns {
-                    let target = (target_start + column * placement.step) * placement.channels + columns.start;
+                    let target =
+                        (target_start + column * placement.step) * placement.channels + columns.start;
                     sources[filled] = self.view.pixel(image, row, column);
                     // SAFETY: the placement lies inside the output, whose length `run` checked.
                     targets[filled] = unsafe { self.output.pointer().add(target) };
@@ -257,7 +259,8 @@ pub(crate) fn input_gradient(
                 continue;
             }
             let packed: Scratch = crate::panel::pack_transposed(isa, &panels, geometry, weight, taps);
-            let part = Correlation::backward(geometry, output_gradient, &panels, &packed, [row, column], taps);
+            let part =
+                Correlation::backward(geometry, output_gradient, &panels, &packed, [row, column], taps);
             part.run(isa, gradient, None);
         }
     }
@@ -269,7 +272,9 @@ fn clear(geometry: &ConvGeometry, residues: [usize; 2], gradient: &mut [f32]) {
     let shared = SharedSlice::new(gradient);
     parallel_for(geometry.batch, |image| {
         // SAFETY: images are disjoint.
-        let image = unsafe { shared.range(image * geometry.height * width * channels, geometry.height * width * channels) };
+        let image = unsafe {
+            shared.range(image * geometry.height * width * channels, geometry.height * width * channels)
+        };
         for row in image.chunks_exact_mut(width * channels).skip(residues[0]).step_by(geometry.stride) {
             for pixel in row.chunks_exact_mut(channels).skip(residues[1]).step_by(geometry.stride) {
                 pixel.fill(0.0);

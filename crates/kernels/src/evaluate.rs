@@ -40,8 +40,12 @@ pub fn fold_batch_norm(weight: &[f32], norm: BatchNorm<'_>, folded: &mut [f32], 
         assert_eq!(vector.len(), channels, "batch-norm vectors have one number a channel");
     }
     assert!(weight.len() == folded.len() && weight.len().is_multiple_of(channels));
-    let factor: Vec<f32> =
-        norm.scale.iter().zip(norm.variance).map(|(scale, variance)| scale / (variance + norm.epsilon).sqrt()).collect();
+    let factor: Vec<f32> = norm
+        .scale
+        .iter()
+        .zip(norm.variance)
+        .map(|(scale, variance)| scale / (variance + norm.epsilon).sqrt())
+        .collect();
     for (folded, weight) in folded.chunks_exact_mut(channels).zip(weight.chunks_exact(channels)) {
         for ((folded, weight), factor) in folded.iter_mut().zip(weight).zip(&factor) {
             *folded = weight * factor;
@@ -75,7 +79,10 @@ pub fn conv_evaluate(
     assert_eq!(weight.len(), geometry.weight_len(), "the weight's length is not that of {geometry:?}");
     assert_eq!(output.len(), geometry.output_len(), "the output's length is not that of {geometry:?}");
     assert_eq!(bias.len(), geometry.channels_out, "the bias has one number an output channel");
-    assert!(residual.is_none_or(|residual| residual.len() == output.len()), "the residual must have the output's shape");
+    assert!(
+        residual.is_none_or(|residual| residual.len() == output.len()),
+        "the residual must have the output's shape"
+    );
     let isa = Isa::active();
     if winograd::pays(geometry) {
         let weights = Weights::forward(geometry, weight);

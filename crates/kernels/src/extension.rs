@@ -18,13 +18,13 @@ use burn::tensor::{Shape, TensorData};
 use crate::{
     AdamStep, ConvSpec,
     adam::{AdamOptions, adam},
-    block::{BlockForward, BlockGradients, BlockOptions, BlockSaved, conv_block_backward, conv_block_forward},
+    block::{
+        BlockForward, BlockGradients, BlockOptions, BlockSaved, conv_block_backward, conv_block_forward,
+    },
     evaluate::conv_evaluate,
     geometry::ConvGeometry,
     linear::{linear_backward, linear_forward},
-    pooling::{
-        ImageShape, average_pool_backward, average_pool_forward, max_pool_backward, max_pool_forward,
-    },
+    pooling::{ImageShape, average_pool_backward, average_pool_forward, max_pool_backward, max_pool_forward},
 };
 
 /// The CPU's tensor.
@@ -57,11 +57,7 @@ pub trait Kernels: Backend {
     fn average_pool(x: FloatTensor<Self>) -> FloatTensor<Self>;
 
     /// `x` · `weight` + `bias`.
-    fn linear(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-    ) -> FloatTensor<Self>;
+    fn linear(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>) -> FloatTensor<Self>;
 
     /// Parameter and moments after one step.
     fn adam(
@@ -313,8 +309,7 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         spec: ConvSpec,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let nodes = [x.node(), weight.node(), scale.node(), shift.node()];
-        let [x, weight, scale, shift] =
-            [x, weight, scale, shift].map(inner::<C>);
+        let [x, weight, scale, shift] = [x, weight, scale, shift].map(inner::<C>);
         let (output, mean, variance, state) = block_forward(x, weight, scale, shift, spec);
         let output = match ConvBlockBackward.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prep) => prep.finish(state, output),
@@ -329,8 +324,7 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         bias: FloatTensor<Self>,
         spec: ConvSpec,
     ) -> FloatTensor<Self> {
-        let [x, weight, bias] =
-            [x, weight, bias].map(inner::<C>);
+        let [x, weight, bias] = [x, weight, bias].map(inner::<C>);
         constant::<C>(<Flex as Kernels>::conv_folded(x, weight, bias, spec))
     }
 
@@ -355,14 +349,9 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         }
     }
 
-    fn linear(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
+    fn linear(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>) -> FloatTensor<Self> {
         let nodes = [x.node(), weight.node(), bias.node()];
-        let [x, weight, bias] =
-            [x, weight, bias].map(inner::<C>);
+        let [x, weight, bias] = [x, weight, bias].map(inner::<C>);
         let x = x.to_contiguous();
         let output = <Flex as Kernels>::linear(x.clone(), weight.clone(), bias);
         match LinearBackward.prepare::<C>(nodes).compute_bound().stateful() {
@@ -378,8 +367,7 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         second: FloatTensor<Self>,
         step: AdamStep,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let [parameter, gradient, first, second] = [parameter, gradient, first, second]
-            .map(inner::<C>);
+        let [parameter, gradient, first, second] = [parameter, gradient, first, second].map(inner::<C>);
         let (parameter, first, second) = <Flex as Kernels>::adam(parameter, gradient, first, second, step);
         (constant::<C>(parameter), constant::<C>(first), constant::<C>(second))
     }

@@ -67,7 +67,15 @@ impl ConvGeometry {
     /// # Panics
     /// When a size is zero or the kernel does not fit into the padded input.
     pub(crate) fn check(&self) {
-        let sizes = [self.batch, self.height, self.width, self.channels_in, self.channels_out, self.kernel, self.stride];
+        let sizes = [
+            self.batch,
+            self.height,
+            self.width,
+            self.channels_in,
+            self.channels_out,
+            self.kernel,
+            self.stride,
+        ];
         assert!(sizes.iter().all(|&size| size > 0), "every size of {self:?} must be above zero");
         let side = self.height.min(self.width) + 2 * self.padding;
         assert!(self.kernel <= side, "the kernel of {self:?} is larger than its padded input");

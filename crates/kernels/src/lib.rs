@@ -4,6 +4,8 @@
 //! network, a class or a stream is. Weights of convolutions are matrices [kernel · kernel · in, out], rows ordered by
 //! kernel row, kernel column, input channel; vectors are matrices of one row.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use burn::{
     backend::{Dispatch, DispatchDevice},
     tensor::Tensor,
@@ -92,9 +94,17 @@ impl AdamStep {
     }
 }
 
+/// Whether stock operators are asked for where our kernels could run.
+static STOCK: AtomicBool = AtomicBool::new(false);
+
+/// Makes every operator run as stock Burn operators (or stop doing so); meant for comparisons.
+pub fn use_stock(stock: bool) {
+    STOCK.store(stock, Ordering::Relaxed);
+}
+
 /// Whether a tensor lies where our kernels run.
 fn has_kernels<const D: usize>(tensor: &Tensor<D>) -> bool {
-    matches!(tensor.device().inner().as_dispatch(), DispatchDevice::Flex(_))
+    !STOCK.load(Ordering::Relaxed) && matches!(tensor.device().inner().as_dispatch(), DispatchDevice::Flex(_))
 }
 
 /// Convolution → batch norm with this batch's statistics → optional ReLU, differentiable.
@@ -111,7 +121,8 @@ pub fn conv_block(
         return stock::conv_block(x, weight, scale, shift, spec);
     }
     let [weight, scale, shift] = [weight, scale, shift].map(Tensor::into_dispatch);
-    let (y, mean, variance) = <Dispatch as Kernels>::conv_block(x.into_dispatch(), weight, scale, shift, *spec);
+    let (y, mean, variance) =
+        <Dispatch as Kernels>::conv_block(x.into_dispatch(), weight, scale, shift, *spec);
     TrainOutput {
         y: Tensor::from_dispatch(y),
         mean: Tensor::<2>::from_dispatch(mean).inner(),
@@ -167,8 +178,7 @@ pub fn adam(
     }
     let [parameter, gradient, first, second] =
         [parameter, gradient, moments.0, moments.1].map(Tensor::into_dispatch);
-    let (parameter, first, second) =
-        <Dispatch as Kernels>::adam(parameter, gradient, first, second, *step);
+    let (parameter, first, second) = <Dispatch as Kernels>::adam(parameter, gradient, first, second, *step);
     (Tensor::from_dispatch(parameter), (Tensor::from_dispatch(first), Tensor::from_dispatch(second)))
 }
 

@@ -45,7 +45,10 @@ pub struct Product {
 /// When a slice does not have the length its shape says, or a size is zero.
 pub fn multiply(product: Product, a: &[f32], b: &[f32], c: &mut [f32]) {
     let Product { rows, columns, inner, transpose_a, transpose_b } = product;
-    assert!(a.len() == rows * inner && b.len() == inner * columns && c.len() == rows * columns, "{product:?}");
+    assert!(
+        a.len() == rows * inner && b.len() == inner * columns && c.len() == rows * columns,
+        "{product:?}"
+    );
     let isa = Isa::active();
     match (transpose_a, transpose_b) {
         (false, false) => {
@@ -113,7 +116,8 @@ pub fn linear_backward(
         Product { rows: features, columns: outputs, inner: rows, transpose_a: true, transpose_b: false };
     multiply(weights, input, output_gradient, weight_gradient);
     if let Some(gradient) = input_gradient {
-        let inputs = Product { rows, columns: features, inner: outputs, transpose_a: false, transpose_b: true };
+        let inputs =
+            Product { rows, columns: features, inner: outputs, transpose_a: false, transpose_b: true };
         multiply(inputs, output_gradient, weight, gradient);
     }
 }
@@ -128,12 +132,16 @@ mod tests {
 
     #[test]
     fn all_transposes_agree_with_the_definition() {
-        let shapes: &[(usize, usize, usize)] =
-            if cfg!(miri) { &[(3, 5, 2)] } else { &[(1, 1, 1), (3, 5, 2), (17, 33, 20), (16, 100, 160), (70, 9, 513)] };
+        let shapes: &[(usize, usize, usize)] = if cfg!(miri) {
+            &[(3, 5, 2)]
+        } else {
+            &[(1, 1, 1), (3, 5, 2), (17, 33, 20), (16, 100, 160), (70, 9, 513)]
+        };
         for isa in Isa::supported() {
             for &(rows, columns, inner) in shapes {
                 let (a, b) = (numbers(rows * inner, 0.1), numbers(inner * columns, 0.7));
-                for (transpose_a, transpose_b) in [(false, false), (false, true), (true, false), (true, true)] {
+                for (transpose_a, transpose_b) in [(false, false), (false, true), (true, false), (true, true)]
+                {
                     let mut c = vec![9.0; rows * columns];
                     let product = Product { rows, columns, inner, transpose_a, transpose_b };
                     isa.scope(|| multiply(product, &a, &b, &mut c));
@@ -142,11 +150,15 @@ mod tests {
                         let expected: f64 = (0..inner)
                             .map(|k| {
                                 let a = a[if transpose_a { k * rows + row } else { row * inner + k }];
-                                let b = b[if transpose_b { column * inner + k } else { k * columns + column }];
+                                let b =
+                                    b[if transpose_b { column * inner + k } else { k * columns + column }];
                                 f64::from(a) * f64::from(b)
                             })
                             .sum();
-                        assert!((f64::from(value) - expected).abs() < 1e-5 * (1.0 + expected.abs()), "{isa} {product:?} {value} {expected}");
+                        assert!(
+                            (f64::from(value) - expected).abs() < 1e-5 * (1.0 + expected.abs()),
+                            "{isa} {product:?} {value} {expected}"
+                        );
                     }
                 }
             }

@@ -49,9 +49,13 @@ impl Panels {
 
     /// Panels of one or two vectors, for work that is cut into a chunk a panel.
     pub(crate) fn narrow(isa: Isa, columns: usize) -> Self {
-        let (lanes, _) = isa.run(Width);
+        let (lanes, registers) = isa.run(Width);
         let vectors = columns.div_ceil(lanes);
-        let count = if vectors >= 16 { vectors / 2 } else { vectors };
+        let count = if vectors >= 16 {
+            vectors.div_ceil(if registers >= 32 && vectors >= 16 { 4 } else { 2 })
+        } else {
+            vectors
+        };
         let starts = (0..=count).map(|panel| vectors * panel / count).collect();
         Self { columns, lanes, starts }
     }
@@ -126,7 +130,8 @@ pub(crate) fn pack<'a>(panels: &Panels, matrix: &'a [f32], rows: usize) -> Packe
         let range = block * PACK_ROWS..((block + 1) * PACK_ROWS).min(rows);
         let (width, columns) = (panels.width(panel), panels.columns(panel));
         // SAFETY: panels and row blocks are disjoint places of the packed matrix.
-        let target = unsafe { shared.range(panels.offset(panel, rows) + range.start * width, range.len() * width) };
+        let target =
+            unsafe { shared.range(panels.offset(panel, rows) + range.start * width, range.len() * width) };
         for (row, target) in range.zip(target.chunks_exact_mut(width)) {
             let source = &matrix[row * panels.columns..][columns.clone()];
             target[..source.len()].copy_from_slice(source);
@@ -227,7 +232,8 @@ pub(crate) fn pack_transposed(
         let position = kernel_row * geometry.kernel + kernel_column;
         let width = panels.width(panel);
         // SAFETY: panels and taps are disjoint places of the packed matrix.
-        let target = unsafe { shared.range(panels.offset(panel, rows) + tap * outputs * width, outputs * width) };
+        let target =
+            unsafe { shared.range(panels.offset(panel, rows) + tap * outputs * width, outputs * width) };
         isa.run(TransposeTap {
             tap: &weight[position * inputs * outputs..][..inputs * outputs],
             channels_out: outputs,

@@ -44,9 +44,15 @@ impl Perturbation<'_> {
 
     fn check(&self, input: &[f32], output: &[f32]) -> usize {
         let rows = self.partner.len();
-        assert!(self.multiplicative.len() == rows && self.additive.len() == rows, "one level of each kind a row");
+        assert!(
+            self.multiplicative.len() == rows && self.additive.len() == rows,
+            "one level of each kind a row"
+        );
         assert!(self.partner.iter().all(|&partner| partner < rows), "a partner is one of the rows");
-        assert!(rows > 0 && input.len().is_multiple_of(rows) && input.len() == output.len(), "rows of equal length");
+        assert!(
+            rows > 0 && input.len().is_multiple_of(rows) && input.len() == output.len(),
+            "rows of equal length"
+        );
         input.len() / rows
     }
 }
@@ -72,7 +78,10 @@ impl Routine for Perturb<'_> {
             target.copy_from_slice(source);
             if multiplicative != 0.0 {
                 let noise = noise_block(self.seeds[0], self.block + index);
-                target.iter_mut().zip(&noise).for_each(|(value, noise)| *value *= 1.0 + multiplicative * noise);
+                target
+                    .iter_mut()
+                    .zip(&noise)
+                    .for_each(|(value, noise)| *value *= 1.0 + multiplicative * noise);
             }
             if additive != 0.0 {
                 let noise = noise_block(self.seeds[1], self.block + index);
@@ -199,20 +208,29 @@ mod tests {
             let rows = 4;
             let (multiplicative, additive) = ([0.2, 0.0, 0.5, 0.1], [0.4, 0.3, 0.0, 0.1]);
             let partner = [2, 1, 3, 0];
-            let p = Perturbation { multiplicative: &multiplicative, additive: &additive, partner: &partner, share: 0.25, seed: SEED };
+            let p = Perturbation {
+                multiplicative: &multiplicative,
+                additive: &additive,
+                partner: &partner,
+                share: 0.25,
+                seed: SEED,
+            };
             let (input, given) = (numbers(rows * length, 1), numbers(rows * length, 2));
             let (mut output, mut gradient) = (vec![0.0; rows * length], vec![0.0; rows * length]);
             perturb_mix_forward(&p, &input, &mut output);
             perturb_mix_backward(&p, &given, &mut gradient);
             let noise = noise(rows, length);
             let factor = |row: usize, i: usize| 1.0 + multiplicative[row] * noise[row][0][i];
-            let check = |row: usize, i: usize| factor(row, i) * input[row * length + i] + additive[row] * noise[row][1][i];
+            let check = |row: usize, i: usize| {
+                factor(row, i) * input[row * length + i] + additive[row] * noise[row][1][i]
+            };
             for row in 0..rows {
                 let from = partner.iter().position(|&partner| partner == row).expect("a permutation");
                 for i in 0..length {
                     let expected = 0.25 * check(row, i) + 0.75 * check(partner[row], i);
                     assert!((output[row * length + i] - expected).abs() < 1e-5);
-                    let expected = factor(row, i) * (0.25 * given[row * length + i] + 0.75 * given[from * length + i]);
+                    let expected =
+                        factor(row, i) * (0.25 * given[row * length + i] + 0.75 * given[from * length + i]);
                     assert!((gradient[row * length + i] - expected).abs() < 1e-5);
                 }
             }
@@ -224,7 +242,13 @@ mod tests {
     fn without_noise_and_with_full_share_nothing_changes() {
         let input = numbers(2 * 50, 3);
         let mut output = vec![0.0; 100];
-        let p = Perturbation { multiplicative: &[0.0; 2], additive: &[0.0; 2], partner: &[1, 0], share: 1.0, seed: SEED };
+        let p = Perturbation {
+            multiplicative: &[0.0; 2],
+            additive: &[0.0; 2],
+            partner: &[1, 0],
+            share: 1.0,
+            seed: SEED,
+        };
         perturb_mix_forward(&p, &input, &mut output);
         assert_eq!(output, input);
         let own = Perturbation { partner: &[0, 1], share: 0.3, ..p };

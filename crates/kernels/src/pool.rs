@@ -71,7 +71,10 @@ pub fn set_threads(count: usize) {
 
 /// The number of threads kernels use, the calling one included.
 pub fn threads() -> usize {
-    [OVERRIDE.get(), THREADS.load(Ordering::Relaxed)].into_iter().find(|&count| count > 0).unwrap_or_else(available)
+    [OVERRIDE.get(), THREADS.load(Ordering::Relaxed)]
+        .into_iter()
+        .find(|&count| count > 0)
+        .unwrap_or_else(available)
 }
 
 /// Runs `body` with kernels called from this thread using `count` threads; meant for tests and benchmarks.
@@ -118,7 +121,8 @@ fn worker_loop(mailbox: &Mailbox) {
 fn spawn() -> Option<Worker> {
     let mailbox = Arc::new(Mailbox { job: AtomicPtr::new(ptr::null_mut()), parked: AtomicBool::new(false) });
     let own = Arc::clone(&mailbox);
-    let handle = thread::Builder::new().name("dpcl-kernel".to_owned()).spawn(move || worker_loop(&own)).ok()?;
+    let handle =
+        thread::Builder::new().name("dpcl-kernel".to_owned()).spawn(move || worker_loop(&own)).ok()?;
     Some(Worker { mailbox, thread: handle.thread().clone() })
 }
 
@@ -147,7 +151,12 @@ impl Drop for Recall<'_> {
     }
 }
 
-fn run_on(workers: &mut MutexGuard<'_, Vec<Worker>>, helpers: usize, chunks: usize, body: &(dyn Fn(usize) + Sync)) {
+fn run_on(
+    workers: &mut MutexGuard<'_, Vec<Worker>>,
+    helpers: usize,
+    chunks: usize,
+    body: &(dyn Fn(usize) + Sync),
+) {
     while workers.len() < helpers {
         match spawn() {
             Some(worker) => workers.push(worker),
@@ -237,7 +246,6 @@ impl<'a, T> SharedSlice<'a, T> {
     ///
     /// # Safety
     /// No other chunk may access any of them while the returned slice lives.
-    #[expect(clippy::mut_from_ref, reason = "disjointness is the caller's promise")]
     pub(crate) unsafe fn range(&self, start: usize, length: usize) -> &'a mut [T] {
         assert!(start <= self.length && length <= self.length - start, "range outside the shared slice");
         // SAFETY: in bounds by the assertion; exclusive by the caller's promise.
@@ -272,7 +280,9 @@ mod tests {
                 scope.spawn(|| {
                     scope_threads(2, || {
                         for _ in 0..if cfg!(miri) { 2 } else { 200 } {
-                            parallel_for(4, |_| parallel_for(3, |_| _ = total.fetch_add(1, Ordering::Relaxed)));
+                            parallel_for(4, |_| {
+                                parallel_for(3, |_| _ = total.fetch_add(1, Ordering::Relaxed))
+                            });
                         }
                     });
                 });

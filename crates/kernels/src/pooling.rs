@@ -38,7 +38,10 @@ impl ImageShape {
 /// When a slice does not have the length its shape says.
 pub fn max_pool_forward(shape: ImageShape, input: &[f32], output: &mut [f32]) {
     let pooled = shape.max_pooled();
-    assert!(input.len() == shape.len() && output.len() == pooled.len(), "max-pool operands do not fit {shape:?}");
+    assert!(
+        input.len() == shape.len() && output.len() == pooled.len(),
+        "max-pool operands do not fit {shape:?}"
+    );
     let isa = Isa::active();
     let line = pooled.width * pooled.channels;
     let shared = SharedSlice::new(output);
@@ -96,8 +99,14 @@ pub fn max_pool_backward(
     gradient: &mut [f32],
 ) {
     let pooled = shape.max_pooled();
-    assert!(input.len() == shape.len() && gradient.len() == shape.len(), "max-pool operands do not fit {shape:?}");
-    assert!(output.len() == pooled.len() && output_gradient.len() == pooled.len(), "max-pool outputs do not fit {shape:?}");
+    assert!(
+        input.len() == shape.len() && gradient.len() == shape.len(),
+        "max-pool operands do not fit {shape:?}"
+    );
+    assert!(
+        output.len() == pooled.len() && output_gradient.len() == pooled.len(),
+        "max-pool outputs do not fit {shape:?}"
+    );
     let isa = Isa::active();
     let (image_len, pooled_len) = (shape.len() / shape.batch, pooled.len() / shape.batch);
     let shared = SharedSlice::new(gradient);
@@ -159,7 +168,10 @@ impl Routine for MaxBackward<'_> {
 /// # Panics
 /// When a slice does not have the length its shape says.
 pub fn average_pool_forward(shape: ImageShape, input: &[f32], output: &mut [f32]) {
-    assert!(input.len() == shape.len() && output.len() == shape.batch * shape.channels, "operands do not fit {shape:?}");
+    assert!(
+        input.len() == shape.len() && output.len() == shape.batch * shape.channels,
+        "operands do not fit {shape:?}"
+    );
     let isa = Isa::active();
     let (image_len, channels) = (shape.len() / shape.batch, shape.channels);
     let shared = SharedSlice::new(output);
@@ -196,12 +208,16 @@ impl Routine for Average<'_> {
 /// When a slice does not have the length its shape says.
 pub fn average_pool_backward(shape: ImageShape, output_gradient: &[f32], gradient: &mut [f32]) {
     let ImageShape { batch, channels, .. } = shape;
-    assert!(gradient.len() == shape.len() && output_gradient.len() == batch * channels, "operands do not fit {shape:?}");
+    assert!(
+        gradient.len() == shape.len() && output_gradient.len() == batch * channels,
+        "operands do not fit {shape:?}"
+    );
     let image_len = shape.len() / batch;
     let share = channels as f32 / image_len as f32;
     let shared = SharedSlice::new(gradient);
     parallel_for(batch, |image| {
-        let scaled: Vec<f32> = output_gradient[image * channels..][..channels].iter().map(|value| value * share).collect();
+        let scaled: Vec<f32> =
+            output_gradient[image * channels..][..channels].iter().map(|value| value * share).collect();
         // SAFETY: images are disjoint.
         let gradient = unsafe { shared.range(image * image_len, image_len) };
         gradient.chunks_exact_mut(channels).for_each(|pixel| pixel.copy_from_slice(&scaled));
@@ -259,7 +275,8 @@ mod tests {
         average_pool_forward(shape, &input, &mut output);
         for (index, value) in output.iter().enumerate() {
             let (image, channel) = (index / 7, index % 7);
-            let expected: f32 = (0..10).map(|pixel| input[(image * 10 + pixel) * 7 + channel]).sum::<f32>() / 10.0;
+            let expected: f32 =
+                (0..10).map(|pixel| input[(image * 10 + pixel) * 7 + channel]).sum::<f32>() / 10.0;
             assert!((value - expected).abs() < 1e-6);
         }
         let mut gradient = vec![0.0; shape.len()];

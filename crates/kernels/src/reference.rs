@@ -129,9 +129,13 @@ pub(crate) fn block_backward(
     let channels = geometry.channels_out;
     let pixels = geometry.out_pixels() as f64;
     let after = options.relu_after && with_residual;
-    let residual: Vec<f64> =
-        gradient.iter().zip(&forward.output).map(|(&g, &y)| if after && y <= 0.0 { 0.0 } else { g }).collect();
-    let inverse: Vec<f64> = forward.variance.iter().map(|v| 1.0 / (v + f64::from(options.epsilon)).sqrt()).collect();
+    let residual: Vec<f64> = gradient
+        .iter()
+        .zip(&forward.output)
+        .map(|(&g, &y)| if after && y <= 0.0 { 0.0 } else { g })
+        .collect();
+    let inverse: Vec<f64> =
+        forward.variance.iter().map(|v| 1.0 / (v + f64::from(options.epsilon)).sqrt()).collect();
     let (mut dscale, mut dshift) = (vec![0.0; channels], vec![0.0; channels]);
     let mut masked = residual.clone();
     for (i, masked) in masked.iter_mut().enumerate() {
@@ -166,6 +170,9 @@ pub(crate) fn assert_close(what: &str, values: &[f32], expected: &[f64], toleran
     let largest = expected.iter().fold(0.1_f64, |largest, value| largest.max(value.abs()));
     for (index, (&value, &expected)) in values.iter().zip(expected).enumerate() {
         let error = (f64::from(value) - expected).abs() / largest;
-        assert!(error <= tolerance, "{what}[{index}]: {value} instead of {expected} (error {error:.2e} of {largest})");
+        assert!(
+            error <= tolerance,
+            "{what}[{index}]: {value} instead of {expected} (error {error:.2e} of {largest})"
+        );
     }
 }

@@ -30,7 +30,11 @@ impl Scratch {
     pub(crate) fn take(length: usize) -> Self {
         let needed = length + LINE + MAX_LANES;
         let storage = FREE.with_borrow_mut(|free| {
-            let fitting = free.iter().enumerate().rev().filter(|(_, buffer)| (needed..=2 * needed).contains(&buffer.len()));
+            let fitting = free
+                .iter()
+                .enumerate()
+                .rev()
+                .filter(|(_, buffer)| (needed..=2 * needed).contains(&buffer.len()));
             let best = fitting.min_by_key(|(_, buffer)| buffer.len()).map(|(index, _)| index);
             best.map(|index| free.remove(index))
         });

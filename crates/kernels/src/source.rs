@@ -101,7 +101,8 @@ impl<'a> Source<'a> {
             }
             let from = ((image * self.height + row as usize) * self.width + start) * channels;
             line[..left * channels].fill(0.0);
-            line[left * channels..(left + copied) * channels].copy_from_slice(&self.data[from..from + copied * channels]);
+            line[left * channels..(left + copied) * channels]
+                .copy_from_slice(&self.data[from..from + copied * channels]);
             line[(left + copied) * channels..].fill(0.0);
         }
     }
@@ -151,7 +152,12 @@ impl<'a> Source<'a> {
         for (image, target) in group.images.clone().zip(scratch.chunks_exact_mut(image_len)) {
             self.copy_image(image, group.rows.clone(), target);
         }
-        PaddedSource { scratch: Some(scratch), first_image: group.images.start, first_row: group.rows.start, rows }
+        PaddedSource {
+            scratch: Some(scratch),
+            first_image: group.images.start,
+            first_row: group.rows.start,
+            rows,
+        }
     }
 }
 
@@ -211,7 +217,8 @@ impl SourceView {
         let mut start = range.start;
         while start < range.end {
             let end = ((start / run + 1) * run).min(range.end);
-            segments.push(Segment { offset: start / run * self.row_pitch + start % run, length: end - start });
+            segments
+                .push(Segment { offset: start / run * self.row_pitch + start % run, length: end - start });
             start = end;
         }
     }

@@ -2,7 +2,10 @@
 //!
 //! Each pixel is an address in the source; for every number of a segment the tile broadcasts one source number per pixel and
 //! multiplies it with a row of the packed weights. Nothing is copied into columns first.
-#![allow(clippy::needless_range_loop, reason = "register tiles are indexed by constant ranges that must unroll")]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "register tiles are indexed by constant ranges that must unroll"
+)]
 
 use crate::simd::{Routine, Simd};
 

@@ -3,7 +3,10 @@
 //! A register tile holds a few weight rows by a few vectors of output channels and runs over pixels, so neither side is
 //! transposed. Small weights are summed group by group and the groups added in order; large weights are cut into blocks, each
 //! of which one thread sums over all pixels.
-#![allow(clippy::needless_range_loop, reason = "register tiles are indexed by constant ranges that must unroll")]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "register tiles are indexed by constant ranges that must unroll"
+)]
 
 use std::ops::Range;
 
@@ -29,7 +32,7 @@ const CACHED_GRADIENT: usize = 24 << 10;
 const MIN_CHUNKS: usize = 16;
 
 /// Rows of the tallest tile; a copy of the source is readable this far past a pixel's numbers.
-const MAX_TALL: usize = 8;
+pub(crate) const MAX_TALL: usize = 8;
 const _: () = assert!(MAX_TALL <= MAX_LANES);
 
 /// Vectors of the widest tile.
@@ -94,7 +97,10 @@ impl<const ROWS: usize, const VECTORS: usize> Routine for Tile<'_, ROWS, VECTORS
             let mut spilled = [0.0_f32; MAX_TALL * MAX_WIDE * MAX_LANES];
             for row in 0..ROWS {
                 for vector in 0..VECTORS {
-                    simd.store(spilled.as_mut_ptr().add((row * VECTORS + vector) * S::LANES), sums[row][vector]);
+                    simd.store(
+                        spilled.as_mut_ptr().add((row * VECTORS + vector) * S::LANES),
+                        sums[row][vector],
+                    );
                 }
             }
             for row in operands.kept.0..operands.kept.1 {
@@ -103,7 +109,8 @@ impl<const ROWS: usize, const VECTORS: usize> Routine for Tile<'_, ROWS, VECTORS
                     let count = if vector + 1 < VECTORS { S::LANES } else { operands.last };
                     let address = target.add(vector * S::LANES);
                     let sum = simd.load(spilled.as_ptr().add((row * VECTORS + vector) * S::LANES));
-                    let before = if operands.accumulate { simd.load_first(address, count) } else { simd.zero() };
+                    let before =
+                        if operands.accumulate { simd.load_first(address, count) } else { simd.zero() };
                     simd.store_first(address, count, simd.add(before, sum));
                 }
             }
@@ -182,7 +189,14 @@ impl Block<'_> {
 
     /// Adds the pixels of one band to every tile of the block.
     #[inline(always)]
-    fn sum_band<S: Simd>(&self, simd: S, panel: usize, band: Range<usize>, gradient: *const f32, pitch: usize) {
+    fn sum_band<S: Simd>(
+        &self,
+        simd: S,
+        panel: usize,
+        band: Range<usize>,
+        gradient: *const f32,
+        pitch: usize,
+    ) {
         let vectors = self.panels.vectors(panel);
         let columns = self.panels.columns(panel);
         let tall = tile_rows(S::REGISTERS, vectors);
@@ -214,7 +228,6 @@ impl Block<'_> {
     }
 }
 
-
 /// The gradient of the weights `[kernel * kernel * channels_in, channels_out]`.
 ///
 /// `output_gradient` is `[out_pixels, channels_out]` and must be readable for a vector past its end, hence a [`Scratch`].
@@ -243,7 +256,8 @@ fn pixel_offsets(geometry: &ConvGeometry, view: &SourceView, images: usize) -> V
     for image in 0..images {
         for row in 0..geometry.out_height() {
             for column in 0..geometry.out_width() {
-                offsets.push((view.pixel(image, row, column) as usize).wrapping_sub(first) / size_of::<f32>());
+                offsets
+                    .push((view.pixel(image, row, column) as usize).wrapping_sub(first) / size_of::<f32>());
             }
         }
     }
@@ -288,7 +302,13 @@ fn sum_by_groups(
     add_partials(isa, &partial, gradient);
 }
 
-fn sum_by_blocks(isa: Isa, geometry: &ConvGeometry, input: &[f32], output_gradient: &[f32], gradient: &mut [f32]) {
+fn sum_by_blocks(
+    isa: Isa,
+    geometry: &ConvGeometry,
+    input: &[f32],
+    output_gradient: &[f32],
+    gradient: &mut [f32],
+) {
     let source = Source::of_input(geometry, input);
     let panels = Panels::new(isa, geometry.channels_out);
     let row_len = geometry.kernel * geometry.channels_in;

@@ -1,5 +1,6 @@
 //! One file a subcommand: its arguments, its help and what it does. `dpcl` reads arguments nowhere else.
 
+mod bench;
 mod check;
 mod completions;
 mod data;
@@ -38,6 +39,7 @@ enum Command {
     Report(report::Arguments),
     List(list::Arguments),
     Check(check::Arguments),
+    Bench(bench::Arguments),
     Data(data::Arguments),
     Split(split::Arguments),
     Presets(presets::Arguments),
@@ -53,6 +55,7 @@ impl Arguments {
             Command::Report(arguments) => report::execute(arguments),
             Command::List(arguments) => list::execute(arguments),
             Command::Check(arguments) => check::execute(arguments),
+            Command::Bench(arguments) => bench::execute(arguments),
             Command::Data(arguments) => data::execute(arguments),
             Command::Split(arguments) => split::execute(arguments),
             Command::Presets(arguments) => presets::execute(arguments),

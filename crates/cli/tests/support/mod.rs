@@ -91,6 +91,11 @@ impl Answer {
         self
     }
 
+    /// What was said on stderr as one line, so that where it was broken does not matter.
+    pub fn talk(&self) -> String {
+        self.stderr.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// Code and both streams in one text, for snapshots.
     pub fn whole(&self) -> String {
         format!("exit code {}\n--- stdout\n{}--- stderr\n{}", self.code, self.stdout, self.stderr)

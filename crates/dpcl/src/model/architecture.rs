@@ -136,6 +136,27 @@ impl Architecture {
         (layers, groups)
     }
 
+    /// Multiply-adds of the convolutions on one image of `size` × `size` pixels.
+    pub fn multiply_adds(&self, size: usize) -> u64 {
+        let (layers, groups) = self.layers();
+        let cost = |layer: usize, size: usize| {
+            let Layer { channels_in, channels_out, spec, .. } = &layers[layer];
+            let out = size.div_ceil(spec.stride);
+            ((out * out * spec.kernel * spec.kernel * channels_in * channels_out) as u64, out)
+        };
+        let (mut total, mut size) = cost(0, size);
+        if self.family == Family::Imagenet {
+            size = size.div_ceil(2);
+        }
+        for Block { layers: [first, second], shortcut } in groups.iter().flatten() {
+            let around = shortcut.map_or(0, |layer| cost(layer, size).0);
+            let (entry, out) = cost(*first, size);
+            total += around + entry + cost(*second, out).0;
+            size = out;
+        }
+        total
+    }
+
     fn stem(&self) -> Layer {
         match self.family {
             Family::Cifar => self.layer("stem", "", 3, self.width, 3, 1),

@@ -53,6 +53,12 @@ impl Default for PfiConfig {
 }
 
 impl PfiConfig {
+    /// Multiplicative and additive noise scale (μₘ, μₐ) of rows with the given noise factors.
+    pub fn scales(&self, factors: &[f64]) -> Vec<(f32, f32)> {
+        let scale = |factor: &f64| ((self.sigma_m * factor) as f32, (self.sigma_a * factor) as f32);
+        factors.iter().map(scale).collect()
+    }
+
     /// Refuses values that cannot be run; `section` is the table the keys stand in.
     ///
     /// # Errors
@@ -124,10 +130,7 @@ impl Pfi {
         let partners = random.permutation(factors.len());
         let coefficient = random.beta(config.alpha, config.beta);
         let scales = match config.noise {
-            NoiseKind::Paper => factors
-                .iter()
-                .map(|factor| ((config.sigma_m * factor) as f32, (config.sigma_a * factor) as f32))
-                .collect(),
+            NoiseKind::Paper => config.scales(factors),
             NoiseKind::Nfm => {
                 let scale = (config.sigma_m * random.beta(2.0, 5.0), config.sigma_a * random.beta(2.0, 5.0));
                 vec![(scale.0 as f32, scale.1 as f32); factors.len()]

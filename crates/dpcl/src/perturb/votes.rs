@@ -74,8 +74,14 @@ impl Votes {
         if self.heads > 1 {
             return self.by_head().iter().map(|voters| Scores::of(voters)).collect();
         }
-        let by_draw = |row: &[f64]| row.chunks_exact(self.classes).map(<[f64]>::to_vec).collect::<Vec<_>>();
-        self.rows().map(|row| Scores::of(&by_draw(row))).collect()
+        (0..self.rows().count()).map(|row| Scores::of(&self.by_draw(row, 0))).collect()
+    }
+
+    /// The distribution of each draw of one head on one row: [draws][classes].
+    pub fn by_draw(&self, row: usize, head: usize) -> Vec<Vec<f64>> {
+        let length = self.draws * self.classes;
+        let draws = &self.probabilities[(row * self.heads + head) * length..][..length];
+        draws.chunks_exact(self.classes).map(<[f64]>::to_vec).collect()
     }
 
     fn rows(&self) -> impl Iterator<Item = &[f64]> {

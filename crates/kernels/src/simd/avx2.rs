@@ -33,11 +33,17 @@ fn first(count: usize) -> __m256i {
 /// The processor must have AVX2; both blocks must be accessible and must not overlap.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn transpose8(source: *const f32, source_stride: usize, target: *mut f32, target_stride: usize) {
+pub(super) unsafe fn transpose8(
+    source: *const f32,
+    source_stride: usize,
+    target: *mut f32,
+    target_stride: usize,
+) {
     // SAFETY: the caller vouches for eight rows of eight numbers on both sides.
     unsafe {
         let row = |i: usize| _mm256_loadu_ps(source.add(i * source_stride));
-        let pair = |i: usize| (_mm256_unpacklo_ps(row(i), row(i + 1)), _mm256_unpackhi_ps(row(i), row(i + 1)));
+        let pair =
+            |i: usize| (_mm256_unpacklo_ps(row(i), row(i + 1)), _mm256_unpackhi_ps(row(i), row(i + 1)));
         let ((a0, a1), (a2, a3), (a4, a5), (a6, a7)) = (pair(0), pair(2), pair(4), pair(6));
         let b0 = _mm256_shuffle_ps::<0x44>(a0, a2);
         let b1 = _mm256_shuffle_ps::<0xEE>(a0, a2);
@@ -135,7 +141,13 @@ impl Simd for Avx2 {
         unsafe { _mm256_maskstore_ps(target, first(count), value) }
     }
     #[inline(always)]
-    unsafe fn transpose8(self, source: *const f32, source_stride: usize, target: *mut f32, target_stride: usize) {
+    unsafe fn transpose8(
+        self,
+        source: *const f32,
+        source_stride: usize,
+        target: *mut f32,
+        target_stride: usize,
+    ) {
         // SAFETY: the token proves AVX2; the blocks are the caller's promise.
         unsafe { transpose8(source, source_stride, target, target_stride) }
     }

@@ -103,7 +103,13 @@ impl Simd for Avx512 {
         unsafe { _mm512_mask_storeu_ps(target, first(count), value) }
     }
     #[inline(always)]
-    unsafe fn transpose8(self, source: *const f32, source_stride: usize, target: *mut f32, target_stride: usize) {
+    unsafe fn transpose8(
+        self,
+        source: *const f32,
+        source_stride: usize,
+        target: *mut f32,
+        target_stride: usize,
+    ) {
         // SAFETY: AVX-512 processors have AVX2; the blocks are the caller's promise.
         unsafe { avx2::transpose8(source, source_stride, target, target_stride) }
     }

@@ -109,7 +109,13 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// # Safety
     /// Both blocks must be accessible and must not overlap.
     #[inline(always)]
-    unsafe fn transpose8(self, source: *const f32, source_stride: usize, target: *mut f32, target_stride: usize) {
+    unsafe fn transpose8(
+        self,
+        source: *const f32,
+        source_stride: usize,
+        target: *mut f32,
+        target_stride: usize,
+    ) {
         for i in 0..8 {
             for j in 0..8 {
                 // SAFETY: the caller vouches for all 64 places of both blocks.

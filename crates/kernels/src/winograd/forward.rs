@@ -91,7 +91,13 @@ impl Winograd<'_> {
         }
     }
 
-    fn to_points<'b>(&'b self, tiles: Range<usize>, zeros: &'b [f32], layout: PointLayout, points: *mut f32) -> ToPoints<'b, false> {
+    fn to_points<'b>(
+        &'b self,
+        tiles: Range<usize>,
+        zeros: &'b [f32],
+        layout: PointLayout,
+        points: *mut f32,
+    ) -> ToPoints<'b, false> {
         let (grid, images, channels) = (self.grid, self.images, self.weights.inputs);
         ToPoints { grid, tiles, images, channels, zeros, layout, points }
     }
@@ -103,7 +109,8 @@ impl Winograd<'_> {
         let inputs = self.weights.inputs;
         parallel_for(groups.count(), |group| {
             let tiles = groups.tiles(group);
-            let (from, to) = (PointLayout::new(tiles.len(), inputs), PointLayout::new(tiles.len(), panels.packed_len(1)));
+            let (from, to) =
+                (PointLayout::new(tiles.len(), inputs), PointLayout::new(tiles.len(), panels.packed_len(1)));
             let (mut values, mut products) = (Scratch::take(from.len()), Scratch::take(to.len()));
             isa.run(self.to_points(tiles.clone(), zeros, from, values.as_mut_ptr()));
             isa.run(MultiplyPoints {
@@ -240,7 +247,8 @@ impl<'a, W: Fn(usize, usize) -> &'a [f32]> Routine for MultiplyPoints<'a, W> {
                 let weights = (self.weights)(panel, point);
                 let length = weights.len() / (vectors * S::LANES);
                 let values = &self.values[point * self.from.stride..];
-                let products = &mut self.products[point * self.to.stride + self.panels.offset(panel, 1) - first_column..];
+                let products = &mut self.products
+                    [point * self.to.stride + self.panels.offset(panel, 1) - first_column..];
                 assert!(values.len() >= (self.tiles - 1) * self.from.pitch + length);
                 assert!(products.len() >= (self.tiles - 1) * self.to.pitch + vectors * S::LANES);
                 // SAFETY: values and products hold all tiles by the assertions, the weights `length` rows.

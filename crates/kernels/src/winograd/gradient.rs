@@ -13,9 +13,9 @@ use crate::isa::Isa;
 use crate::panel::Panels;
 use crate::pool::{SharedSlice, parallel_for};
 use crate::scratch::Scratch;
-use crate::simd::{Routine, Simd};
+use crate::simd::{MAX_LANES, Routine, Simd, prefetch};
 use crate::tile::tile_rows;
-use crate::weight_gradient::{Operands, run_tile};
+use crate::weight_gradient::{MAX_TALL, Operands, run_tile};
 
 /// Bytes of point gradients up to which every group of tiles sums its own.
 const SMALL_GRADIENT: usize = 700 << 10;
@@ -29,6 +29,9 @@ const CACHED_POINTS: usize = 600 << 10;
 /// Input channels of a block of large gradients.
 const INPUT_BLOCK: usize = 64;
 
+/// Rows of weight gradients asked for ahead of being written; they are too far apart for the processor to guess them.
+const PREFETCH_ROWS: usize = 4;
+
 /// The gradient of the weights `[9 * channels_in, channels_out]`.
 pub(crate) fn weight_gradient(
     isa: Isa,
@@ -41,7 +44,15 @@ pub(crate) fn weight_gradient(
     let grid = TileGrid::new(geometry);
     let mut zeros = Scratch::take(geometry.channels_in.max(geometry.channels_out));
     zeros.fill(0.0);
-    let task = Task { isa, geometry, grid, input, output_gradient, zeros: &zeros, panels: Panels::new(isa, geometry.channels_out) };
+    let task = Task {
+        isa,
+        geometry,
+        grid,
+        input,
+        output_gradient,
+        zeros: &zeros,
+        panels: Panels::new(isa, geometry.channels_out),
+    };
     if task.length() * size_of::<f32>() <= SMALL_GRADIENT {
         task.sum_by_groups(gradient);
     } else {
@@ -60,9 +71,9 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Numbers of all point gradients, `[channels_in][point][padded channels_out]`.
+    /// Numbers of all point gradients, `[channels_in][point][padded channels_out]`, and room for the last tile's spare rows.
     fn length(&self) -> usize {
-        POINTS * self.geometry.channels_in * self.panels.packed_len(1)
+        POINTS * (self.geometry.channels_in + MAX_TALL) * self.panels.packed_len(1)
     }
 
     fn transform(&self, tiles: Range<usize>, layouts: [PointLayout; 2], points: [*mut f32; 2]) {
@@ -88,7 +99,10 @@ impl Task<'_> {
     }
 
     fn layouts(&self, tiles: usize) -> [PointLayout; 2] {
-        [PointLayout::new(tiles, self.geometry.channels_in), PointLayout::new(tiles, self.panels.packed_len(1))]
+        [
+            PointLayout::new(tiles, self.geometry.channels_in),
+            PointLayout::new(tiles, self.panels.packed_len(1)),
+        ]
     }
 
     fn sum_by_groups(&self, gradient: &mut [f32]) {
@@ -103,7 +117,8 @@ impl Task<'_> {
         parallel_for(groups.count(), |group| {
             let tiles = groups.tiles(group);
             let layouts = self.layouts(each.min(tiles.len()));
-            let (mut values, mut gradients) = (Scratch::take(layouts[0].len()), Scratch::take(layouts[1].len()));
+            let (mut values, mut gradients) =
+                (Scratch::take(layouts[0].len()), Scratch::take(layouts[1].len()));
             let offsets: Vec<usize> = (0..each).map(|tile| tile * layouts[0].pitch).collect();
             for start in tiles.clone().step_by(each) {
                 let block = start..(start + each).min(tiles.end);
@@ -131,7 +146,8 @@ impl Task<'_> {
         let padded = self.panels.packed_len(1);
         let target = SharedSlice::new(gradient);
         parallel_for(inputs, |input| {
-            let part = |group: usize| &partial[group * self.length() + input * POINTS * padded..][..POINTS * padded];
+            let part =
+                |group: usize| &partial[group * self.length() + input * POINTS * padded..][..POINTS * padded];
             let mut sums = Scratch::take(POINTS * padded);
             sums.copy_from_slice(part(0));
             for group in 1..groups {
@@ -167,7 +183,7 @@ impl Task<'_> {
             let (panel, block) = (chunk / blocks, chunk % blocks);
             let range = inputs * block / blocks..inputs * (block + 1) / blocks;
             let width = self.panels.width(panel);
-            let mut sums = Scratch::take(POINTS * range.len() * width);
+            let mut sums = Scratch::take(POINTS * (range.len() + MAX_TALL) * width);
             self.isa.run(SumPoints {
                 values: &values,
                 gradients: &gradients,
@@ -192,7 +208,8 @@ impl Task<'_> {
     }
 }
 
-/// Products over tiles at every point, `[input][point][width]`.
+/// Products over tiles at every point, `[input][point][width]`, with room for a tile's spare inputs at the end: a tile may run
+/// past the last input, onto the next tile's values or the room past the end of the scratch they are in.
 struct SumPoints<'a> {
     values: &'a [f32],
     gradients: &'a [f32],
@@ -222,27 +239,23 @@ impl Routine for SumPoints<'_> {
                 let column = self.panels.offset(panel, 1);
                 let gradient = self.gradients[point * self.layouts[1].stride + column..].as_ptr();
                 let values = self.values[point * self.layouts[0].stride + self.inputs.start..].as_ptr();
-                let mut start = 0;
-                while start < rows {
-                    let end = (start + tall).min(rows);
-                    let shifted = end.saturating_sub(tall);
-                    let place = (shifted * POINTS + point) * self.width + column - first_column;
+                for start in (0..rows).step_by(tall) {
+                    let place = (start * POINTS + point) * self.width + column - first_column;
                     run_tile(
                         simd,
                         vectors,
                         Operands {
                             offsets: self.offsets,
-                            source: values.wrapping_add(shifted),
+                            source: values.wrapping_add(start),
                             gradient,
                             gradient_pitch: self.layouts[1].pitch,
                             target: self.target.wrapping_add(place),
                             target_pitch: POINTS * self.width,
-                            kept: (start - shifted, end - shifted),
+                            kept: (0, tall),
                             last: S::LANES,
                             accumulate: self.accumulate,
                         },
                     );
-                    start = end;
                 }
             }
         }
@@ -266,16 +279,27 @@ impl Routine for BackToWeights<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let [inputs, outputs] = self.channels;
-        assert!(self.target.len() == 9 * inputs * outputs && self.inputs.end <= inputs && self.outputs.end <= outputs);
+        assert!(
+            self.target.len() == 9 * inputs * outputs
+                && self.inputs.end <= inputs
+                && self.outputs.end <= outputs
+        );
         assert!(self.points.len() >= POINTS * self.inputs.len() * self.width);
         assert!(self.outputs.len() <= self.width && self.width.is_multiple_of(S::LANES));
         for (row, input) in self.inputs.clone().enumerate() {
+            for tap in 0..9 {
+                for column in self.outputs.clone().step_by(MAX_LANES) {
+                    let place = (tap * inputs + input + PREFETCH_ROWS) * outputs + column;
+                    prefetch(self.target.pointer().wrapping_add(place));
+                }
+            }
             for column in (0..self.outputs.len()).step_by(S::LANES) {
                 let count = (self.outputs.len() - column).min(S::LANES);
                 let source = self.points[row * POINTS * self.width + column..].as_ptr();
                 // SAFETY: every point holds whole vectors for each of its inputs.
                 let load = |point: usize| unsafe { simd.load(source.add(point * self.width)) };
-                let target = self.target.pointer().wrapping_add(input * outputs + self.outputs.start + column);
+                let target =
+                    self.target.pointer().wrapping_add(input * outputs + self.outputs.start + column);
                 weight_gradient_tile(simd, load, |tap, value| {
                     // SAFETY: the weight gradient holds nine taps; each input and output belongs to one chunk.
                     unsafe { simd.store_first(target.wrapping_add(tap * inputs * outputs), count, value) };

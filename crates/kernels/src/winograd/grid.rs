@@ -1,5 +1,8 @@
 //! The tiles of a batch of images, and moving tiles between images and points.
-#![allow(clippy::needless_range_loop, reason = "register tiles are indexed by constant ranges that must unroll")]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "register tiles are indexed by constant ranges that must unroll"
+)]
 
 use std::ops::Range;
 
@@ -128,7 +131,8 @@ impl<const GRADIENT: bool> ToPoints<'_, GRADIENT> {
             for column in 0..side {
                 let x = (first_column + column).wrapping_sub(back);
                 if x < self.grid.width {
-                    sources[row * side + column] = self.images.as_ptr().wrapping_add((line + x) * self.channels);
+                    sources[row * side + column] =
+                        self.images.as_ptr().wrapping_add((line + x) * self.channels);
                 }
             }
         }
@@ -150,7 +154,9 @@ impl<const GRADIENT: bool> ToPoints<'_, GRADIENT> {
             if WHOLE { simd.load(source) } else { simd.load_first(source, count) }
         };
         // SAFETY: whoever builds this routine vouches for `layout.len()` numbers less the tiles before the first one.
-        let store = |point: usize, value| unsafe { simd.store(target.add(point * self.layout.stride + channel), value) };
+        let store = |point: usize, value| unsafe {
+            simd.store(target.add(point * self.layout.stride + channel), value);
+        };
         if GRADIENT {
             gradient_tile(simd, load, store);
         } else {

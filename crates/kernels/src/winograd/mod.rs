@@ -4,8 +4,8 @@
 //! matrix product over channels. The error this adds is described in [`transform`].
 
 pub(crate) mod forward;
-pub(crate) mod grid;
 pub(crate) mod gradient;
+pub(crate) mod grid;
 pub(crate) mod output;
 mod product;
 pub(crate) mod transform;

@@ -1,5 +1,8 @@
 //! From products at the points to finished outputs.
-#![allow(clippy::needless_range_loop, reason = "register tiles are indexed by constant ranges that must unroll")]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "register tiles are indexed by constant ranges that must unroll"
+)]
 
 use std::ops::Range;
 
@@ -78,7 +81,9 @@ impl FromPoints<'_> {
         let (image, row, first) = self.grid.tile(self.tiles.start + position);
         let start = position * self.layout.pitch + column - self.columns.start;
         // SAFETY: the layout holds whole vectors for every tile and point, and the products are as long as it.
-        let load = |point: usize| unsafe { simd.load(self.products.as_ptr().add(point * self.layout.stride + start)) };
+        let load = |point: usize| unsafe {
+            simd.load(self.products.as_ptr().add(point * self.layout.stride + start))
+        };
         let mut values = [simd.zero(); SIDE * SIDE];
         output_tile(simd, load, |index, value| values[index] = value);
         let place = ((image * self.grid.height + row) * self.grid.width + first) * self.channels + column;
@@ -102,14 +107,24 @@ impl FromPoints<'_> {
             if extent == (SIDE, SIDE) {
                 for row in 0..SIDE {
                     for column in 0..SIDE {
-                        self.store(simd, place + row * pitch + column * self.channels, count, values[row * SIDE + column]);
+                        self.store(
+                            simd,
+                            place + row * pitch + column * self.channels,
+                            count,
+                            values[row * SIDE + column],
+                        );
                     }
                 }
                 continue;
             }
             for row in 0..extent.0 {
                 for column in 0..extent.1 {
-                    self.store(simd, place + row * pitch + column * self.channels, count, values[row * SIDE + column]);
+                    self.store(
+                        simd,
+                        place + row * pitch + column * self.channels,
+                        count,
+                        values[row * SIDE + column],
+                    );
                 }
             }
         }
@@ -144,7 +159,8 @@ impl FromPoints<'_> {
                 }
             }
         }
-        let total = |parts: [S::Vector; SIDE]| simd.add(simd.add(parts[0], parts[1]), simd.add(parts[2], parts[3]));
+        let total =
+            |parts: [S::Vector; SIDE]| simd.add(simd.add(parts[0], parts[1]), simd.add(parts[2], parts[3]));
         let place = self.group * 3 * self.channels + column;
         for (kind, value) in [shift, total(sum), total(square)].into_iter().enumerate() {
             // SAFETY: `run` checked that the group's sums exist; each group and column belongs to one chunk.

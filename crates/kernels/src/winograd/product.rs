@@ -1,5 +1,8 @@
 //! The matrix product of the tiles at one point with one panel of transformed weights.
-#![allow(clippy::needless_range_loop, reason = "register tiles are indexed by constant ranges that must unroll")]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "register tiles are indexed by constant ranges that must unroll"
+)]
 
 use crate::simd::{Routine, Simd};
 

@@ -167,7 +167,11 @@ mod tests {
     use crate::reference::numbers;
     use crate::simd::Portable;
 
-    fn apply(input: &[f32], outputs: usize, f: impl Fn(&dyn Fn(usize) -> f32, &mut dyn FnMut(usize, f32))) -> Vec<f32> {
+    fn apply(
+        input: &[f32],
+        outputs: usize,
+        f: impl Fn(&dyn Fn(usize) -> f32, &mut dyn FnMut(usize, f32)),
+    ) -> Vec<f32> {
         let result = RefCell::new(vec![0.0; outputs]);
         f(&|place| input[place], &mut |place, value| result.borrow_mut()[place] = value);
         result.into_inner()
@@ -183,7 +187,11 @@ mod tests {
     macro_rules! scalar {
         ($name:ident, $input:expr, $outputs:expr) => {
             apply(&$input, $outputs, |load, store| {
-                $name(Portable, |place| Portable.splat(load(place)), |place, value| store(place, lane(value)));
+                $name(
+                    Portable,
+                    |place| Portable.splat(load(place)),
+                    |place, value| store(place, lane(value)),
+                );
             })
         };
     }

@@ -50,7 +50,9 @@ impl Routine for WeightsToPoints<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let Weights { data, inputs, outputs, turned } = self.weights;
-        assert!(data.len() == 9 * inputs * outputs && self.inputs.end <= inputs && self.outputs.end <= outputs);
+        assert!(
+            data.len() == 9 * inputs * outputs && self.inputs.end <= inputs && self.outputs.end <= outputs
+        );
         if turned {
             let (rows, width) = (self.inputs.len(), self.width);
             let mut taps = Scratch::take(9 * rows * width);
@@ -78,7 +80,10 @@ impl WeightsToPoints<'_> {
         for column in (0..whole_columns).step_by(8) {
             for row in (0..whole_rows).step_by(8) {
                 let place = (self.outputs.start + column) * inputs + self.inputs.start + row;
-                assert!(place + 7 * inputs + 8 <= data.len() && (row + 7) * self.width + column + 8 <= target.len());
+                assert!(
+                    place + 7 * inputs + 8 <= data.len()
+                        && (row + 7) * self.width + column + 8 <= target.len()
+                );
                 // SAFETY: both 8×8 blocks lie inside the slices by the assertion.
                 unsafe {
                     let target = target.as_mut_ptr().add(row * self.width + column);
@@ -116,7 +121,9 @@ impl WeightsToPoints<'_> {
                     if count == S::LANES { simd.load(source) } else { simd.load_first(source, count) }
                 };
                 // SAFETY: as above.
-                weight_tile(simd, load, |point, value| unsafe { simd.store(target.add(point * self.stride), value) });
+                weight_tile(simd, load, |point, value| unsafe {
+                    simd.store(target.add(point * self.stride), value);
+                });
                 column += S::LANES;
             }
         }
@@ -145,7 +152,8 @@ const CHUNK: usize = 16;
 impl PointWeights {
     pub(crate) fn new(isa: Isa, weights: Weights<'_>, panels: &Panels) -> Self {
         let inputs = weights.inputs;
-        let mut scratch = Scratch::take(POINTS * (panels.packed_len(inputs) + panels.count() * 2 * MAX_LANES));
+        let mut scratch =
+            Scratch::take(POINTS * (panels.packed_len(inputs) + panels.count() * 2 * MAX_LANES));
         let shared = SharedSlice::new(&mut scratch);
         let blocks = inputs.div_ceil(CHUNK);
         parallel_for(blocks * panels.count(), |chunk| {

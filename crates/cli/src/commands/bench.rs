@@ -1,0 +1,98 @@
+//! `dpcl bench`: how fast this program is on this machine.
+
+use dpcl::bench::StepBench;
+
+use crate::{failure, output};
+
+/// Measure speed on this machine
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum What {
+    Step(Step),
+}
+
+/// Time a training step and an evaluation batch
+///
+/// A warm-up comes before the steps that count. `DPCL_ISA=avx512|avx2|portable` holds the program to one
+/// instruction set.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+struct Step {
+    /// Network; see `dpcl list models`
+    #[arg(long, default_value = "slim")]
+    model: String,
+    /// Training batch
+    #[arg(long, default_value_t = 16)]
+    batch: usize,
+    /// Height and width of the images
+    #[arg(long, default_value_t = 32)]
+    size: usize,
+    /// Threads; 0 uses every core
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+    /// Steps that count
+    #[arg(long, default_value_t = 20)]
+    steps: usize,
+    /// Images in an evaluation batch
+    #[arg(long, default_value_t = 128)]
+    eval_batch: usize,
+    /// Use stock Burn operators instead of our kernels
+    #[arg(long)]
+    stock: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Format {
+    /// A line for people
+    Text,
+    /// One JSON object
+    Json,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dpcl bench step --model resnet18 --threads 1
+  dpcl bench step --model slim --steps 50 --format json
+  DPCL_ISA=avx2 dpcl bench step --model resnet34";
+
+/// Measures and prints.
+pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
+    let What::Step(step) = &arguments.what;
+    let bench = StepBench {
+        model: step.model.clone(),
+        batch: step.batch.max(1),
+        size: step.size.max(8),
+        threads: step.threads,
+        steps: step.steps,
+        eval_batch: step.eval_batch.max(1),
+        stock: step.stock,
+    };
+    let timing = bench.run()?;
+    let text = match step.format {
+        Format::Json => serde_json::to_string(&timing)?,
+        Format::Text => format!(
+            "{} at {size} × {size}, batch {}, {} threads, {}: step {:.1} ms (best {:.1}), {:.0} GFLOP/s; \
+             evaluation {:.3} ms an image; peak memory {:.0} MiB",
+            timing.model,
+            timing.batch,
+            timing.threads,
+            timing.isa,
+            timing.train_ms.median,
+            timing.train_ms.min,
+            timing.gflops,
+            timing.eval_ms_per_image.median,
+            timing.peak_memory_bytes as f64 / (1 << 20) as f64,
+            size = timing.size,
+        ),
+    };
+    output::data(&format!("{text}\n"))?;
+    Ok(failure::DONE)
+}

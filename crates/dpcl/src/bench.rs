@@ -1,0 +1,140 @@
+//! Times one training step and one evaluation batch of a network, for comparison with other programs.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::{
+    error::Result,
+    model::{Architecture, Growth, Model, cross_entropy, floats},
+    process,
+    random::Random,
+};
+
+/// What to time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepBench {
+    /// Network name.
+    pub model: String,
+    /// Training batch.
+    pub batch: usize,
+    /// Height and width of the images.
+    pub size: usize,
+    /// Threads; 0 uses every core.
+    pub threads: usize,
+    /// Steps counted; a warm-up comes before them.
+    pub steps: usize,
+    /// Images in an evaluation batch.
+    pub eval_batch: usize,
+    /// Use stock Burn operators instead of our kernels.
+    pub stock: bool,
+}
+
+/// Middle and best of several timings.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Timing {
+    /// Half of the timings were below.
+    pub median: f64,
+    /// The shortest.
+    pub min: f64,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StepTiming {
+    /// Network name.
+    pub model: String,
+    /// Training batch.
+    pub batch: usize,
+    /// Height and width of the images.
+    pub size: usize,
+    /// Threads used.
+    pub threads: usize,
+    /// Instruction set, or "stock".
+    pub isa: String,
+    /// Milliseconds of a training step: forward, backward, Adam.
+    pub train_ms: Timing,
+    /// Milliseconds an image takes in evaluation.
+    pub eval_ms_per_image: Timing,
+    /// Billions of operations a second in the median training step, convolutions only, two to a multiply-add.
+    pub gflops: f64,
+    /// Peak resident memory of this process.
+    pub peak_memory_bytes: u64,
+}
+
+/// Outputs of the timed head.
+const CLASSES: usize = 100;
+/// Uncounted steps.
+const WARM_UP: usize = 3;
+
+impl StepBench {
+    /// Runs the benchmark.
+    ///
+    /// # Errors
+    /// When no network has that name.
+    pub fn run(&self) -> Result<StepTiming> {
+        dpcl_kernels::set_threads(process::threads(self.threads));
+        dpcl_kernels::use_stock(self.stock);
+        let architecture = Architecture::named(&self.model, None, 1e-6, 0.1)?;
+        let mut model = Model::new(architecture, 1, 1, &burn::tensor::Device::flex());
+        (0..CLASSES).for_each(|_| model.grow(Growth { keep_bias: true, keep_moments: true }));
+        let mut random = Random::named(1, "bench");
+        let labels: Vec<usize> = (0..self.batch).map(|_| random.below(CLASSES)).collect();
+        let pixels = self.size * self.size * 3;
+        let images: Vec<f32> = (0..self.batch * pixels).map(|_| random.normal() as f32).collect();
+        let train = timing(self.steps, || {
+            let mut pass = model.pass();
+            let features = pass.features(model.images(images.clone(), self.size));
+            let loss = cross_entropy(pass.logits(features), &labels);
+            let outcome = pass.backward(&loss);
+            model.update(outcome, 3e-4);
+            floats(loss);
+        });
+        let images: Vec<f32> = (0..self.eval_batch * pixels).map(|_| random.normal() as f32).collect();
+        let evaluate = timing(self.steps.div_ceil(4), || {
+            floats(model.logits(model.images(images.clone(), self.size)));
+        });
+        let per_image = |milliseconds: f64| milliseconds / self.eval_batch as f64;
+        let operations = 6.0 * architecture.multiply_adds(self.size) as f64 * self.batch as f64;
+        Ok(StepTiming {
+            model: self.model.clone(),
+            batch: self.batch,
+            size: self.size,
+            threads: process::threads(self.threads),
+            isa: if self.stock { "stock".into() } else { dpcl_kernels::isa_name().into() },
+            train_ms: train,
+            eval_ms_per_image: Timing { median: per_image(evaluate.median), min: per_image(evaluate.min) },
+            gflops: operations / (train.median * 1e6),
+            peak_memory_bytes: process::peak_memory_bytes(),
+        })
+    }
+}
+
+/// Times `count` calls in milliseconds, after some that do not count.
+fn timing(count: usize, mut body: impl FnMut()) -> Timing {
+    (0..WARM_UP).for_each(|_| body());
+    let mut times: Vec<f64> = (0..count.max(1))
+        .map(|_| {
+            let begin = Instant::now();
+            body();
+            begin.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    Timing { median: times[times.len() / 2], min: times[0] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn multiply_adds_are_the_published_ones() {
+        let count = |name: &str, size: usize| {
+            Architecture::named(name, None, 1e-6, 0.1).unwrap().multiply_adds(size)
+        };
+        assert_eq!(count("resnet18", 32), 555_417_600);
+        assert_eq!(count("resnet34", 32), 1_159_397_376);
+        assert_eq!(count("resnet34-imagenet", 224), 3_663_249_408);
+    }
+}

@@ -1,0 +1,331 @@
+//! Perturbed interpolation, class losses, disagreement, and the memory and rate that follow it, against an independent
+//! implementation.
+
+mod reference;
+
+use burn::tensor::{Device, Tensor, TensorData};
+use dpcl::memory::{Balanced, Chance, Keep, Memory, Offer, Pim, Place, Sample, Scheme, View};
+use dpcl::model::{cross_entropy_rows, floats, mixed_cross_entropy};
+use dpcl::perturb::{ClassLosses, Mixing, Noise, PfiConfig, Scores, Term, class_means, mix, perturb};
+use dpcl::random::Random;
+use dpcl::rate::{Lag, Pima, Rate, Rule};
+use reference::{Case, cases, cases_named, close};
+use serde_json::{Value, json};
+
+/// Every number of a nested list, in order.
+fn flat(value: &Value) -> Vec<f32> {
+    match value {
+        Value::Array(parts) => parts.iter().flat_map(flat).collect(),
+        number => vec![number.as_f64().unwrap() as f32],
+    }
+}
+
+fn input(case: &Case, key: &str) -> Vec<f32> {
+    flat(&case.input[key])
+}
+
+fn activations(case: &Case, device: &Device) -> Tensor<4> {
+    let (numbers, rows) = (input(case, "h"), case.input["h"].as_array().unwrap().len());
+    let columns = numbers.len() / rows;
+    Tensor::from_data(TensorData::new(numbers, [rows, columns, 1, 1]), device)
+}
+
+fn logits(value: &Value, device: &Device) -> Tensor<3> {
+    let shape = [value, &value[0], &value[0][0]].map(|part| part.as_array().unwrap().len());
+    Tensor::from_data(TensorData::new(flat(value), shape), device)
+}
+
+fn check(case: &Case, key: &str, found: Vec<f32>) {
+    close(found, flat(&case.expected[key]), &case.tolerance, &format!("{}.{key}", case.name));
+}
+
+/// Losses as they would be after rows of classes 0, 1, … with the given running losses.
+fn factors(case: &Case) -> Vec<f64> {
+    let running: Vec<f64> = case.input("lbar_of_rows");
+    let first: Vec<bool> = case.input("first_met");
+    let mut losses = ClassLosses::new(0.1);
+    let known = running.iter().enumerate().filter(|(row, _)| !first[*row]);
+    losses.absorb(known.map(|(class, &loss)| Term { class, weight: 1.0, loss }));
+    losses.factors(&(0..running.len()).collect::<Vec<_>>())
+}
+
+#[test]
+fn golden_pfi_perturbs_then_mixes() {
+    let device = Device::flex();
+    for case in cases("pfi.json").iter().filter(|case| case.name != "nfm_alternative") {
+        let factors = factors(case);
+        close(&factors, &case.expected["nu"], &case.tolerance, &case.name);
+        let (sigma_a, sigma_m) = (case.input("sigma_a"), case.input("sigma_m"));
+        let scales = PfiConfig { sigma_a, sigma_m, ..PfiConfig::default() }.scales(&factors);
+        check(case, "mu_m", scales.iter().map(|scale| scale.0).collect());
+        check(case, "mu_a", scales.iter().map(|scale| scale.1).collect());
+
+        let mixing = Mixing { coefficient: case.input("zeta"), partners: case.input("permutation") };
+        let mut raw = input(case, "xi_m").into_iter().zip(input(case, "xi_a"));
+        let leaf = activations(case, &device).autodiff().require_grad();
+        let noise = Noise::new(&scales, leaf.dims().iter().product(), || raw.next().unwrap());
+        let perturbed = perturb(leaf.clone(), Some(noise));
+        check(case, "perturbed", floats(perturbed.clone()));
+        let mixed = mix(perturbed, &mixing);
+        check(case, "mixed", floats(mixed.clone()));
+
+        let shape = mixed.dims();
+        let upstream = (0..shape.iter().product()).map(|k: usize| (k as f32).cos()).collect();
+        let upstream = Tensor::<4>::from_data(TensorData::new(upstream, shape), &mixed.device());
+        let gradients = (mixed * upstream).sum().backward();
+        check(case, "gradient_h", floats(leaf.grad(&gradients).unwrap()));
+    }
+}
+
+#[test]
+fn golden_pfi_without_noise_at_coefficient_one_is_the_identity_bit_for_bit() {
+    let case = cases_named("pfi.json", "identity").remove(0);
+    let h = activations(&case, &Device::flex());
+    let mixing = Mixing { coefficient: 1.0, partners: case.input("permutation") };
+    assert_eq!(floats(mix(perturb(h.clone(), None), &mixing)), floats(h));
+}
+
+#[test]
+fn golden_mixed_label_losses() {
+    let device = Device::flex();
+    let key = "logits_heads_rows_classes";
+    for case in cases("pfi.json").iter().filter(|case| case.input.get(key).is_some()) {
+        let labels: Vec<usize> = case.input("labels");
+        let permutation: Vec<usize> = case.input("permutation");
+        let partners: Vec<usize> = permutation.iter().map(|&row| labels[row]).collect();
+        let coefficient: f64 = case.input("zeta");
+        let leaf = logits(&case.input[key], &device).autodiff().require_grad();
+        check(case, "head_mean_ce_y", floats(cross_entropy_rows(leaf.clone(), &labels)));
+        check(case, "head_mean_ce_partner", floats(cross_entropy_rows(leaf.clone(), &partners)));
+        let loss = mixed_cross_entropy(leaf.clone(), &labels, &partners, coefficient);
+        check(case, "loss", floats(loss.clone()));
+        let gradients = loss.backward();
+        check(case, "gradient_logits", floats(leaf.grad(&gradients).unwrap()));
+
+        let classes: usize = case.input("classes");
+        let mut soft = vec![vec![0.0; classes]; labels.len()];
+        for (row, soft) in soft.iter_mut().enumerate() {
+            soft[labels[row]] += coefficient;
+            soft[partners[row]] += 1.0 - coefficient;
+        }
+        case.check("soft_labels", soft);
+    }
+}
+
+#[test]
+fn golden_nfm_mixes_then_perturbs() {
+    let case = cases_named("pfi.json", "nfm_alternative").remove(0);
+    let mixing = Mixing { coefficient: case.input("lambda"), partners: case.input("permutation") };
+    let mixed = mix(activations(&case, &Device::flex()), &mixing);
+    check(&case, "mixed", floats(mixed.clone()));
+    let product = |level: &str, beta: &str| (case.input::<f64>(level) * case.input::<f64>(beta)) as f32;
+    let scale = (product("level_m", "beta25_multiplicative"), product("level_a", "beta25_additive"));
+    let mut raw = input(&case, "uniform").into_iter().zip(input(&case, "normal"));
+    let noise = Noise::new(&[scale; 3], 12, || raw.next().unwrap());
+    check(&case, "perturbed", floats(perturb(mixed, Some(noise))));
+}
+
+#[test]
+fn golden_class_losses() {
+    let device = Device::flex();
+    for case in cases("class_loss_ema.json") {
+        let mut losses = ClassLosses::new(case.input("kappa"));
+        let iterations: Vec<Value> = case.input("iterations");
+        for (step, iteration) in iterations.iter().enumerate() {
+            let read = |key: &str| serde_json::from_value::<Vec<usize>>(iteration[key].clone()).unwrap();
+            let (labels, coefficient) = (read("labels"), iteration["zeta"].as_f64().unwrap());
+            let partners: Vec<usize> = read("permutation").into_iter().map(|row| labels[row]).collect();
+            let logits = logits(&iteration["logits_heads_rows_classes"], &device);
+            let mut terms = Vec::new();
+            for (labels, weight) in [(&labels, coefficient), (&partners, 1.0 - coefficient)] {
+                let rows = floats(cross_entropy_rows(logits.clone(), labels));
+                let term = |(&class, loss)| Term { class, weight, loss: f64::from(loss) };
+                terms.extend(labels.iter().zip(rows).map(term));
+            }
+            let means = class_means(terms.clone());
+            losses.absorb(terms);
+
+            let expected = &case.expected["after_each_iteration"][step];
+            let context = format!("{} iteration {step}", case.name);
+            let batch: serde_json::Map<String, Value> =
+                means.iter().map(|(class, (_, loss))| (class.to_string(), json!(loss))).collect();
+            close(batch, &expected["batch_class_loss"], &case.tolerance, &context);
+            let running: serde_json::Map<String, Value> = (0..10)
+                .filter_map(|class| Some((class.to_string(), json!(losses.average(class)?))))
+                .collect();
+            assert_eq!(running.len(), expected["lbar"].as_object().unwrap().len(), "{context}");
+            close(running, &expected["lbar"], &case.tolerance, &context);
+            let whole: f64 = means.values().map(|(weight, loss)| weight * loss).sum();
+            close(whole / labels.len() as f64, &expected["mixed_loss"], &case.tolerance, &context);
+        }
+    }
+}
+
+#[test]
+fn golden_disagreement() {
+    for case in cases("mi.json") {
+        let scores = Scores::of(&case.input::<Vec<Vec<f64>>>("p_heads_classes"));
+        case.check("pbar", &scores.probabilities);
+        case.check("entropy_pbar", scores.entropy);
+        case.check("information", scores.disagreement);
+    }
+}
+
+/// Hands out given uniform numbers in order.
+struct Given(Vec<f64>);
+
+impl Chance for Given {
+    fn uniform(&mut self) -> f64 {
+        self.0.remove(0)
+    }
+}
+
+#[test]
+fn golden_pim() {
+    type Entry = (String, usize, f64);
+    for case in cases("pim.json").iter().filter(|case| case.input.get("offers").is_some()) {
+        let mut scheme = Pim::new(Keep::High, case.input("admit_new_class"));
+        let mut memory: Vec<Entry> = case.input("start");
+        for (step, newcomer) in case.input::<Vec<Entry>>("offers").into_iter().enumerate() {
+            let (classes, history): (Vec<usize>, Vec<f64>) =
+                memory.iter().map(|(_, class, history)| (*class, *history)).unzip();
+            let view = View { classes: &classes, history: &history, capacity: case.input("size") };
+            let offer = Offer { class: newcomer.1, disagreement: newcomer.2 };
+            let (action, slot) = match scheme.place(view, offer, &mut Given(Vec::new())) {
+                Place::Append => {
+                    memory.push(newcomer);
+                    ("append", Some(memory.len() - 1))
+                }
+                Place::Replace(slot) => {
+                    memory[slot] = newcomer;
+                    ("replace", Some(slot))
+                }
+                Place::Refuse => ("reject", None),
+            };
+            let found = json!({ "action": action, "slot": slot, "memory": memory });
+            let expected = &case.expected["after_each_offer"][step];
+            close(found, expected, &case.tolerance, &format!("{} offer {step}", case.name));
+        }
+    }
+}
+
+fn memory_with_history(history: &[f64]) -> Memory {
+    let image = dpcl::Image { height: 1, width: 1, pixels: vec![0; 3].into() };
+    let mut memory = Memory::new("pim", history.len(), 1).unwrap();
+    for &value in history {
+        memory.offer(&Sample { image: image.clone(), class: 0 }, value);
+    }
+    memory
+}
+
+#[test]
+fn golden_history_average() {
+    let case = cases_named("pim.json", "history_ema").remove(0);
+    let mut memory = memory_with_history(&[case.input("history")]);
+    let found: Vec<f64> = case
+        .input::<Vec<f64>>("information")
+        .into_iter()
+        .map(|value| {
+            memory.rehearsed(&[0], &[value], case.input("gamma"));
+            memory.history()[0]
+        })
+        .collect();
+    case.check("history_after_each", found);
+}
+
+#[test]
+fn golden_balanced_memory() {
+    for case in cases_named("memory.json", "rm_online.") {
+        let uniforms: Vec<Option<f64>> = case.input("uniforms");
+        let mut chance = Given(uniforms.into_iter().flatten().collect());
+        let mut memory: Vec<(String, usize)> = Vec::new();
+        for (step, newcomer) in case.input::<Vec<(String, usize)>>("offers").into_iter().enumerate() {
+            let classes: Vec<usize> = memory.iter().map(|(_, class)| *class).collect();
+            let history = vec![0.0; classes.len()];
+            let view = View { classes: &classes, history: &history, capacity: case.input("size") };
+            let offer = Offer { class: newcomer.1, disagreement: 0.0 };
+            let slot = match Balanced.place(view, offer, &mut chance) {
+                Place::Append => {
+                    memory.push(newcomer);
+                    memory.len() - 1
+                }
+                Place::Replace(slot) => {
+                    memory[slot] = newcomer;
+                    slot
+                }
+                Place::Refuse => panic!("{}: nothing is refused", case.name),
+            };
+            let expected = &case.expected["after_each_offer"][step];
+            let context = format!("{} offer {step}", case.name);
+            close(json!([slot, memory]), json!([expected["slot"], expected["memory"]]), &case.tolerance, &context);
+        }
+        assert!(chance.0.is_empty(), "{}: every given draw is used", case.name);
+    }
+}
+
+fn pima(case: &Case) -> Pima {
+    let bounds: (f64, f64) = case.input("clamp");
+    let rule: Rule = case.input("rule");
+    Pima::new(case.input("eta0"), case.input("omega"), bounds, rule, Lag::Iteration)
+}
+
+#[test]
+fn golden_adaptive_rate() {
+    for case in cases_named("lr_schedules.json", "dpcl.random") {
+        let mut rate = pima(&case);
+        for (step, collection) in case.input::<Vec<Value>>("collections").iter().enumerate() {
+            let list = |key: &str| serde_json::from_value::<Vec<f64>>(collection[key].clone()).unwrap();
+            let (information, before) = (list("info"), list("hist_before"));
+            let mut memory = memory_with_history(&before);
+            let slots: Vec<usize> = (0..before.len()).collect();
+            let change = memory.rehearsed(&slots, &information, case.input("gamma"));
+            rate.rehearsed((!slots.is_empty()).then_some(change));
+            rate.collected();
+            let found = json!({ "eta": rate.rate(), "hist_after": memory.history() });
+            let expected = &case.expected["after_each"][step];
+            close(found, expected, &case.tolerance, &format!("{} collection {step}", case.name));
+        }
+    }
+}
+
+#[test]
+fn golden_adaptive_rate_meets_its_bounds() {
+    let moves = |case: &Case, order: [(&str, f64); 2]| {
+        let mut rate = pima(case);
+        let mut found = Vec::new();
+        for (key, change) in order {
+            for _ in 0..case.input::<usize>(key) {
+                rate.rehearsed(Some(change));
+                rate.collected();
+                found.push(rate.rate());
+            }
+        }
+        case.check("eta", found);
+    };
+    moves(&cases_named("lr_schedules.json", "dpcl.sixty_two").remove(0), [("down", -1.0), ("up", 1.0)]);
+    moves(&cases_named("lr_schedules.json", "dpcl.fifteen").remove(0), [("up", 1.0), ("down", -1.0)]);
+}
+
+#[test]
+fn noise_has_the_moments_of_the_sheet() {
+    // Each row twenty thousand times the same number: mean and variance over the copies.
+    let (copies, coefficient) = (20_000, 0.3_f64);
+    let (h, scales) = ([1.5_f32, -0.8], [(0.2_f32, 0.4_f32), (0.1, 0.3)]);
+    let numbers: Vec<f32> = h.iter().flat_map(|&number| vec![number; copies]).collect();
+    let tensor = Tensor::<4>::from_data(TensorData::new(numbers, [2, copies, 1, 1]), &Device::flex());
+    let mut random = Random::named(3, "moments");
+    let noise = Noise::new(&scales, 2 * copies, || (random.normal() as f32, random.normal() as f32));
+    let mixing = Mixing { coefficient, partners: vec![1, 0] };
+    let mixed = floats(mix(perturb(tensor, Some(noise)), &mixing));
+    for (row, mixed) in mixed.chunks_exact(copies).enumerate() {
+        let own = |row: usize| (f64::from(h[row]), f64::from(scales[row].0), f64::from(scales[row].1));
+        let ((h1, m1, a1), (h2, m2, a2)) = (own(row), own(1 - row));
+        let expected = coefficient * h1 + (1.0 - coefficient) * h2;
+        let spread = coefficient.powi(2) * (m1 * m1 * h1 * h1 + a1 * a1)
+            + (1.0 - coefficient).powi(2) * (m2 * m2 * h2 * h2 + a2 * a2);
+        let mean = mixed.iter().map(|&x| f64::from(x)).sum::<f64>() / copies as f64;
+        let variance = mixed.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / copies as f64;
+        assert!((mean - expected).abs() < 0.01, "{mean} for {expected}");
+        assert!((variance / spread - 1.0).abs() < 0.05, "{variance} for {spread}");
+    }
+}
