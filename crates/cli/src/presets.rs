@@ -26,6 +26,7 @@ pub const PRESETS: &[Preset] = presets![
     "paper-cifar10",
     "paper-blurry",
     "paper-iblurry",
+    "dpcl-literal",
 ];
 
 impl Preset {

@@ -27,7 +27,8 @@ fn a_grid_is_recorded_compared_and_continued() {
     }
     assert!(answer.talk().contains("what to try next"), "{}", answer.stderr);
 
-    let result: serde_json::Value = serde_json::from_str(&place.read("runs/tiny/er-seed2/result.json")).unwrap();
+    let result: serde_json::Value =
+        serde_json::from_str(&place.read("runs/tiny/er-seed2/result.json")).unwrap();
     for (key, value) in [
         ("method", "er"),
         ("label", "er"),
@@ -37,7 +38,10 @@ fn a_grid_is_recorded_compared_and_continued() {
     ] {
         assert_eq!(result[key], value, "{key}");
     }
-    assert_eq!((&result["seed"], &result["samples"], &result["updates"]), (&2.into(), &64.into(), &64.into()));
+    assert_eq!(
+        (&result["seed"], &result["samples"], &result["updates"]),
+        (&2.into(), &64.into(), &64.into())
+    );
     for key in ["train_seconds", "eval_seconds", "peak_memory_bytes", "isa", "format"] {
         assert!(!result[key].is_null(), "{key}");
     }
@@ -67,15 +71,19 @@ fn reports_show_the_records(place: &Place) {
     let table = place.say("report runs").done();
     assert!(table.stdout.contains('±'), "{}", table.stdout);
     assert!(place.has("runs/report.html"));
-    for (format, mark) in
-        [("markdown", "| "), ("latex", "\\begin{tabular}"), ("csv", "acc"), ("json", "{"), ("html", "<!")]
-    {
+    for (format, ending, mark) in [
+        ("markdown", "md", "| "),
+        ("latex", "tex", "\\begin{tabular}"),
+        ("csv", "csv", "acc"),
+        ("json", "json", "{"),
+        ("html", "html", "<!"),
+    ] {
         let shown = place.say(&format!("report runs/tiny --format {format}")).done();
         assert!(shown.stdout.contains(mark), "{format}: {}", shown.stdout);
         assert_eq!(shown.stderr, "", "{format}");
-        let file = place.say(&format!("report runs/tiny --format {format} --output shown.{format}")).done();
+        let file = place.say(&format!("report runs/tiny --output shown.{ending}")).done();
         assert_eq!(file.stdout, "");
-        assert_eq!(place.read(&format!("shown.{format}")), shown.stdout);
+        assert_eq!(place.read(&format!("shown.{ending}")), shown.stdout);
     }
 }
 

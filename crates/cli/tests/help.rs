@@ -13,6 +13,8 @@ fn help_of_every_command_fits_80_columns() {
         "report",
         "list",
         "check",
+        "bench",
+        "bench step",
         "data",
         "data fetch",
         "data inspect",

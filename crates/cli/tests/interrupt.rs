@@ -1,6 +1,7 @@
 //! Stopping from outside: records stay whole, the exit code says so, and the same command goes on.
 
 #![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "its helpers only serve tests")]
 
 mod support;
 

@@ -20,7 +20,6 @@ fn lists_are_for_people_and_for_programs() {
         }
     }
     insta::assert_snapshot!("list-metrics", place.say("list metrics").stdout);
-    insta::assert_snapshot!("list-presets", place.say("list presets").stdout);
 }
 
 #[test]

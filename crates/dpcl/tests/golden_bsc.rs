@@ -62,7 +62,8 @@ fn prediction(case: &Case) -> Prediction {
 
     let mut heads = Heads::new(count, features, &Device::flex());
     for class in 0..fresh.len() {
-        let weights: Vec<Vec<f32>> = (0..count).map(|head| present[head][class][..features].to_vec()).collect();
+        let weights: Vec<Vec<f32>> =
+            (0..count).map(|head| present[head][class][..features].to_vec()).collect();
         let biases: Vec<Vec<f32>> = (0..count).map(|head| vec![present[head][class][features]]).collect();
         heads.grow_with(&weights, &biases);
     }

@@ -257,7 +257,12 @@ fn golden_balanced_memory() {
             };
             let expected = &case.expected["after_each_offer"][step];
             let context = format!("{} offer {step}", case.name);
-            close(json!([slot, memory]), json!([expected["slot"], expected["memory"]]), &case.tolerance, &context);
+            close(
+                json!([slot, memory]),
+                json!([expected["slot"], expected["memory"]]),
+                &case.tolerance,
+                &context,
+            );
         }
         assert!(chance.0.is_empty(), "{}: every given draw is used", case.name);
     }

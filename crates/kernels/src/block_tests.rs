@@ -32,7 +32,6 @@ fn shapes() -> Vec<ConvGeometry> {
             geometry(1, [3, 4], [2, 5], 3, 1),
             geometry(2, [4, 3], [1, 3], 3, 2),
             geometry(1, [2, 2], [3, 4], 1, 2),
-            geometry(8, [4, 4], [16, 17], 3, 1),
         ];
     }
     vec![
@@ -217,6 +216,7 @@ fn bits_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "hundreds of evaluations")]
 fn gradients_agree_with_finite_differences() {
     let shape = geometry(2, [4, 5], [2, 3], 3, 1);
     let case = Case::new(shape, false, false, false, 3);
@@ -281,9 +281,17 @@ fn evaluation_with_folded_norm_agrees_with_the_definition() {
     }
 }
 
+/// Forward and backward through Winograd's transforms on the smallest shape that uses them.
+#[test]
+fn the_smallest_winograd_block_agrees_with_the_definition() {
+    let case = Case::new(geometry(2, [7, 6], [16, 16], 3, 1), true, true, false, 31);
+    case.check(&case.run(), 1e-5);
+}
+
 #[test]
 fn statistics_survive_a_large_mean() {
-    let shape = geometry(4, [16, 16], [1, 1], 1, 1);
+    let side = if cfg!(miri) { 4 } else { 16 };
+    let shape = geometry(4, [side, side], [1, 1], 1, 1);
     let mut case = Case::new(shape, false, false, false, 21);
     case.input.iter_mut().for_each(|value| *value = 1000.0 + 0.01 * *value);
     case.weight = vec![1.0];
@@ -299,7 +307,7 @@ fn statistics_survive_a_large_mean() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 60 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 60 }))]
 
     #[test]
     fn any_shape_agrees_with_the_definition(

@@ -25,6 +25,7 @@ mod panel;
 mod peak;
 mod pool;
 mod pooling;
+mod recycle;
 #[cfg(test)]
 mod reference;
 mod scratch;
@@ -50,6 +51,8 @@ pub struct ConvSpec {
     pub stride: usize,
     /// Whether a ReLU follows the batch norm.
     pub relu: bool,
+    /// Whether another ReLU follows where a residual is added.
+    pub relu_after_sum: bool,
     /// Added to the variance before its root is taken.
     pub epsilon: f64,
 }
@@ -107,22 +110,27 @@ fn has_kernels<const D: usize>(tensor: &Tensor<D>) -> bool {
     !STOCK.load(Ordering::Relaxed) && matches!(tensor.device().inner().as_dispatch(), DispatchDevice::Flex(_))
 }
 
-/// Convolution → batch norm with this batch's statistics → optional ReLU, differentiable.
+/// Convolution → batch norm with this batch's statistics → optional ReLU → optional sum, differentiable.
 ///
-/// `x` [batch, height, width, in], `weight` [kernel·kernel·in, out], `scale` and `shift` [1, out].
+/// `x` [batch, height, width, in], `weight` [kernel·kernel·in, out], `scale` and `shift` [1, out], `residual` in the shape
+/// of the output.
 pub fn conv_block(
     x: Tensor<4>,
     weight: Tensor<2>,
     scale: Tensor<2>,
     shift: Tensor<2>,
+    residual: Option<Tensor<4>>,
     spec: &ConvSpec,
 ) -> TrainOutput {
     if !has_kernels(&x) {
-        return stock::conv_block(x, weight, scale, shift, spec);
+        return stock::conv_block(x, weight, scale, shift, residual, spec);
     }
+    let x = x.into_dispatch();
     let [weight, scale, shift] = [weight, scale, shift].map(Tensor::into_dispatch);
-    let (y, mean, variance) =
-        <Dispatch as Kernels>::conv_block(x.into_dispatch(), weight, scale, shift, *spec);
+    let (y, mean, variance) = match residual.map(Tensor::into_dispatch) {
+        Some(residual) => <Dispatch as Kernels>::conv_block_add(x, weight, scale, shift, residual, *spec),
+        None => <Dispatch as Kernels>::conv_block(x, weight, scale, shift, *spec),
+    };
     TrainOutput {
         y: Tensor::from_dispatch(y),
         mean: Tensor::<2>::from_dispatch(mean).inner(),
@@ -130,15 +138,25 @@ pub fn conv_block(
     }
 }
 
-/// Convolution with batch norm folded into weight and bias → optional ReLU, for evaluation.
+/// Convolution with batch norm folded into weight and bias → optional ReLU → optional sum, for evaluation.
 ///
-/// `x` [batch, height, width, in], `weight` [kernel·kernel·in, out], `bias` [1, out].
-pub fn conv_folded(x: Tensor<4>, weight: Tensor<2>, bias: Tensor<2>, spec: &ConvSpec) -> Tensor<4> {
+/// `x` [batch, height, width, in], `weight` [kernel·kernel·in, out], `bias` [1, out], `residual` in the shape of the output.
+pub fn conv_folded(
+    x: Tensor<4>,
+    weight: Tensor<2>,
+    bias: Tensor<2>,
+    residual: Option<Tensor<4>>,
+    spec: &ConvSpec,
+) -> Tensor<4> {
     if !has_kernels(&x) {
-        return stock::conv_folded(x, weight, bias, spec);
+        return stock::conv_folded(x, weight, bias, residual, spec);
     }
+    let x = x.into_dispatch();
     let [weight, bias] = [weight, bias].map(Tensor::into_dispatch);
-    Tensor::from_dispatch(<Dispatch as Kernels>::conv_folded(x.into_dispatch(), weight, bias, *spec))
+    Tensor::from_dispatch(match residual.map(Tensor::into_dispatch) {
+        Some(residual) => <Dispatch as Kernels>::conv_folded_add(x, weight, bias, residual, *spec),
+        None => <Dispatch as Kernels>::conv_folded(x, weight, bias, *spec),
+    })
 }
 
 /// 3×3 maximum, stride 2, padding 1, on [batch, height, width, channels], differentiable.

@@ -198,7 +198,10 @@ mod tests {
             assert!(draw(isa, 1) == expected && draw(isa, 4) == expected, "{isa}");
         }
         let mut later = vec![0.0; 64];
-        fill_normal(NoiseSeed { counter: SEED.counter + noise_counters(NOISE_BLOCK), ..SEED }, &mut later[..36]);
+        fill_normal(
+            NoiseSeed { counter: SEED.counter + noise_counters(NOISE_BLOCK), ..SEED },
+            &mut later[..36],
+        );
         assert_eq!(later[..36], expected[NOISE_BLOCK..NOISE_BLOCK + 36]);
     }
 

@@ -43,6 +43,11 @@ impl Scratch {
         let offset = if misaligned <= LINE { misaligned } else { 0 };
         Self { storage, offset, length }
     }
+
+    /// The first number's address, from which one vector more than the buffer's length may be read.
+    pub(crate) fn pointer(&self) -> *const f32 {
+        self.storage[self.offset..].as_ptr()
+    }
 }
 
 impl Deref for Scratch {

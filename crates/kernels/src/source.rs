@@ -186,7 +186,7 @@ impl PaddedSource {
                 assert!(source.padded_rows(group.rows.end - self.first_row) <= self.rows);
                 let back = self.first_image * image_pitch + self.first_row * step * row_pitch;
                 SourceView {
-                    origin: scratch.as_ptr().wrapping_sub(back),
+                    origin: scratch.pointer().wrapping_sub(back),
                     image_pitch,
                     row_pitch,
                     row_step: step * row_pitch,

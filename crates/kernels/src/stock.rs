@@ -26,6 +26,7 @@ pub fn conv_block(
     weight: Tensor<2>,
     scale: Tensor<2>,
     shift: Tensor<2>,
+    residual: Option<Tensor<4>>,
     spec: &ConvSpec,
 ) -> TrainOutput {
     let z = convolution(x, weight, spec);
@@ -38,17 +39,31 @@ pub fn conv_block(
     let y = centred * (inverse * scale) + shift;
     let y = if spec.relu { relu(y) } else { y };
     TrainOutput {
-        y: y.reshape([batch, height, width, channels]),
+        y: add(y.reshape([batch, height, width, channels]), residual, spec),
         mean: mean.inner(),
         variance: variance.inner(),
     }
 }
 
 /// Convolution with folded batch norm, optional ReLU; see [`crate::conv_folded`].
-pub fn conv_folded(x: Tensor<4>, weight: Tensor<2>, bias: Tensor<2>, spec: &ConvSpec) -> Tensor<4> {
+pub fn conv_folded(
+    x: Tensor<4>,
+    weight: Tensor<2>,
+    bias: Tensor<2>,
+    residual: Option<Tensor<4>>,
+    spec: &ConvSpec,
+) -> Tensor<4> {
     let [_, channels] = bias.dims();
     let y = convolution(x, weight, spec) + bias.reshape([1, 1, 1, channels]);
-    if spec.relu { relu(y) } else { y }
+    add(if spec.relu { relu(y) } else { y }, residual, spec)
+}
+
+fn add(y: Tensor<4>, residual: Option<Tensor<4>>, spec: &ConvSpec) -> Tensor<4> {
+    match residual {
+        Some(residual) if spec.relu_after_sum => relu(y + residual),
+        Some(residual) => y + residual,
+        None => y,
+    }
 }
 
 /// 3×3 maximum, stride 2, padding 1, on [batch, height, width, channels].

@@ -137,8 +137,9 @@ struct Block<'a> {
     /// Source offset of each pixel from the first.
     offsets: &'a [usize],
     origin: *const f32,
-    /// Output gradient of these pixels, `[pixels, channels]`, readable for a vector past its end.
-    gradient: &'a [f32],
+    /// Output gradient `[pixels, channels]`, and the first of these pixels in it.
+    gradient: &'a Scratch,
+    first_pixel: usize,
     channels: usize,
     panels: &'a Panels,
     panel: Range<usize>,
@@ -155,7 +156,7 @@ impl Routine for Block<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let pixels = self.offsets.len();
-        assert!(self.gradient.len() >= pixels * self.channels);
+        assert!(self.gradient.len() >= (self.first_pixel + pixels) * self.channels);
         let several = self.panels.count() > 1;
         for panel in self.panel.clone() {
             let width = self.panels.width(panel);
@@ -163,12 +164,13 @@ impl Routine for Block<'_> {
             let mut packed = Scratch::take(if several { band * width } else { 0 });
             for start in (0..pixels).step_by(band) {
                 let range = start..(start + band).min(pixels);
-                let first = range.start * self.channels + self.panels.columns(panel).start;
+                let first =
+                    (self.first_pixel + range.start) * self.channels + self.panels.columns(panel).start;
                 let (gradient, pitch) = if several {
                     self.pack(first, self.panels.columns(panel).len(), width, range.len(), &mut packed);
                     (packed.as_ptr(), width)
                 } else {
-                    (self.gradient[first..].as_ptr(), self.channels)
+                    (self.gradient.pointer().wrapping_add(first), self.channels)
                 };
                 self.sum_band(simd, panel, range, gradient, pitch);
             }
@@ -268,14 +270,14 @@ fn sum_by_groups(
     isa: Isa,
     geometry: &ConvGeometry,
     input: &[f32],
-    output_gradient: &[f32],
+    output_gradient: &Scratch,
     gradient: &mut [f32],
     groups: Groups,
 ) {
     let source = Source::of_input(geometry, input);
     let panels = Panels::new(isa, geometry.channels_out);
     let row_len = geometry.kernel * geometry.channels_in;
-    let image = geometry.out_height() * geometry.out_width() * geometry.channels_out;
+    let image = geometry.out_height() * geometry.out_width();
     let length = gradient.len();
     let mut partial = Scratch::take(groups.count() * length);
     let shared = SharedSlice::new(&mut partial);
@@ -289,7 +291,8 @@ fn sum_by_groups(
             view,
             offsets: &pixel_offsets(geometry, &view, group.images.len()),
             origin: view.pixel(group.images.start, 0, 0),
-            gradient: &output_gradient[group.images.start * image..group.images.end * image],
+            gradient: output_gradient,
+            first_pixel: group.images.start * image,
             channels: geometry.channels_out,
             panels: &panels,
             panel: 0..panels.count(),
@@ -306,7 +309,7 @@ fn sum_by_blocks(
     isa: Isa,
     geometry: &ConvGeometry,
     input: &[f32],
-    output_gradient: &[f32],
+    output_gradient: &Scratch,
     gradient: &mut [f32],
 ) {
     let source = Source::of_input(geometry, input);
@@ -326,6 +329,7 @@ fn sum_by_blocks(
             offsets: &offsets,
             origin: view.pixel(0, 0, 0),
             gradient: output_gradient,
+            first_pixel: 0,
             channels: geometry.channels_out,
             panels: &panels,
             panel: panel..panel + 1,

@@ -64,7 +64,7 @@ fn summary(planned: &Planned, run: &Run) -> anyhow::Result<String> {
         Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
     let weights = weights(&architecture, classes);
     Ok([
-        format!("{}", planned.title),
+        planned.title.clone(),
         format!(
             "  stream    {samples} samples of {classes} classes in {} tasks ({})",
             sizes.len(),

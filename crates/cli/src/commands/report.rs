@@ -1,6 +1,9 @@
 //! `dpcl report`: records as a table, a file for other programs, or a page.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context;
 use clap::ValueEnum;
@@ -17,7 +20,8 @@ pub struct Arguments {
     #[arg(value_name = "DIR", required = true)]
     folders: Vec<PathBuf>,
 
-    /// How to show them [default: table, and report.html in the first DIR]
+    /// How to show them [default: by the file's ending, else a table, with
+    /// report.html in the first DIR]
     #[arg(long, value_enum)]
     format: Option<Format>,
 
@@ -30,7 +34,7 @@ const EXAMPLES: &str = "\
 Examples:
   dpcl report runs/default
   dpcl report runs/a runs/b --format markdown
-  dpcl report runs --format csv --output runs.csv
+  dpcl report runs --output runs.csv
   dpcl report runs --format json | jq .settings";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -43,12 +47,26 @@ enum Format {
     Html,
 }
 
+impl Format {
+    /// What people expect in a file of that name.
+    fn for_file(path: &Path) -> Self {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("md") => Self::Markdown,
+            Some("tex") => Self::Latex,
+            Some("csv") => Self::Csv,
+            Some("json") => Self::Json,
+            Some("html") => Self::Html,
+            _ => Self::Table,
+        }
+    }
+}
+
 /// Shows the report.
 pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
     let report = dpcl_report::load(&arguments.folders)?;
     match (&arguments.output, arguments.format) {
         (Some(path), format) => {
-            let text = export(&report, format.unwrap_or(Format::Table), false);
+            let text = export(&report, format.unwrap_or_else(|| Format::for_file(path)), false);
             fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
             output::talk(format!("wrote {}", path.display()));
         }

@@ -64,7 +64,7 @@ Examples:
   dpcl run --seeds 1..3               three seeds each: mean ± deviation
   dpcl run --method er --memory 50 --name tiny-memory
   dpcl run small --data-dir ~/data    the small protocol on CIFAR-100
-  dpcl run a.toml b.toml --name both  two configurations in one table
+  dpcl run a.toml b.toml --name both  two labelled configurations, one table
   dpcl run --n 50 --m 10 --name half  an i-Blurry stream
   dpcl run --set lr=0.001 --name fast any key of the configuration
 `dpcl list` shows every name, `dpcl check` what a configuration resolves to.";
@@ -200,5 +200,7 @@ fn next_steps(grid: &Grid) -> String {
         steps.push(format!("{program} report {} --format markdown", folders.join(" ")));
         steps.push(format!("{program} list methods    # what else to compare"));
     }
+    // A command that runs over the edge is no invitation.
+    steps.retain(|step| step.chars().count() + 2 <= output::talk_width());
     format!("\nwhat to try next:\n  {}", steps.join("\n  "))
 }

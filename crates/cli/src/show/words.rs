@@ -27,7 +27,7 @@ pub fn standing(progress: &Progress, elapsed: Duration) -> String {
     let rate = progress.rate.map_or("–".into(), |rate| format!("{rate:.1e}"));
     let accuracy = progress.accuracy.map_or("–".into(), percent);
     let left = left(progress, elapsed).map_or("–".into(), duration);
-    format!("loss {loss:>5} lr {rate:>6} acc {accuracy:>6} {left:>5} left")
+    format!("loss {loss:>5} lr {rate:>6} acc {accuracy:>7} {left:>5} left")
 }
 
 /// `63.2 %`.
@@ -69,7 +69,7 @@ mod tests {
         let mut progress =
             Progress { samples: 0, total: 100, updates: 0, loss: None, rate: None, accuracy: None };
         let before = standing(&progress, Duration::from_secs(5));
-        assert_eq!(before, "loss     – lr      – acc      –     – left");
+        assert_eq!(before, "loss     – lr      – acc       –     – left");
         progress = Progress {
             samples: 25,
             loss: Some(1.2345),
@@ -78,7 +78,7 @@ mod tests {
             ..progress
         };
         let after = standing(&progress, Duration::from_secs(5));
-        assert_eq!(after, "loss 1.234 lr 2.9e-4 acc 63.2 %  0:15 left");
+        assert_eq!(after, "loss 1.234 lr 2.9e-4 acc  63.2 %  0:15 left");
         assert_eq!(before.chars().count(), after.chars().count());
     }
 }

@@ -1,6 +1,7 @@
 //! Calls the program as a person would: in a folder of its own, without a terminal, colour or leftover settings.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
+#![allow(clippy::unwrap_used, reason = "it only serves tests")]
 
 use std::{
     ffi::OsStr,

@@ -48,7 +48,7 @@ pub const INFO: MethodInfo = MethodInfo {
     rate: "pima",
     keep_adam: true,
     cutmix: 0.0,
-    check: |section| own_keys("dpcl", section, DpclConfig::check),
+    check: |section| own_keys(section, DpclConfig::check),
     build: |config| Ok(Box::new(Dpcl::new(config)?)),
 };
 
@@ -85,7 +85,7 @@ struct Counts {
 impl Dpcl {
     fn new(config: &Config) -> Result<Self> {
         let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
-        let own: DpclConfig = read_keys(INFO.section, section)?;
+        let own: DpclConfig = read_keys(section)?;
         let settings = &config.settings;
         if own.pfi && settings.cutmix_prob.is_some_and(|probability| probability > 0.0) {
             let problem = "cannot be combined with `dpcl.pfi`: a row would have four labels";
@@ -94,7 +94,9 @@ impl Dpcl {
 
         let slots = settings.memory.unwrap_or(0);
         let memory = match scheme_name(config)? {
-            "pim" => Memory::under(Box::new(Pim::new(own.pim_keep, own.pim_admit_new_class)), slots, settings.seed),
+            "pim" => {
+                Memory::under(Box::new(Pim::new(own.pim_keep, own.pim_admit_new_class)), slots, settings.seed)
+            }
             other => Memory::new(other, slots, settings.seed)?,
         };
         let rate: Box<dyn Rate> = match rate_name(config)? {
@@ -272,7 +274,8 @@ impl Method for Dpcl {
             ("memory_accepts".to_owned(), accepts),
             ("memory_refusals".to_owned(), refusals),
         ];
-        counters.extend(self.replay.rate.counters().into_iter().map(|(name, count)| (name.to_owned(), count)));
+        counters
+            .extend(self.replay.rate.counters().into_iter().map(|(name, count)| (name.to_owned(), count)));
         if let Some(bsc) = &self.inner.bsc {
             counters.push(("collections".to_owned(), bsc.collections()));
         }
@@ -326,7 +329,12 @@ impl RowLosses {
     fn new(logits: Tensor<3>, batch: &Batch, mixing: Option<Mixing>) -> Self {
         let labels = batch.labels.clone();
         let own = cross_entropy_rows(logits.clone(), &labels);
-        let cut = || batch.mix.as_ref().map(|mix| Mixing { coefficient: mix.coefficient, partners: mix.permutation.clone() });
+        let cut = || {
+            batch
+                .mix
+                .as_ref()
+                .map(|mix| Mixing { coefficient: mix.coefficient, partners: mix.permutation.clone() })
+        };
         let partner = mixing.or_else(cut).map(|mixing| {
             let partners: Vec<usize> = mixing.partners.iter().map(|&row| labels[row]).collect();
             (mixing, cross_entropy_rows(logits, &partners))
@@ -354,7 +362,11 @@ impl RowLosses {
         if let Some((mixing, partner)) = &self.partner {
             let partners = mixing.partners.iter().map(|&row| self.labels[row]);
             let losses = partners.zip(floats(partner.clone()));
-            terms.extend(losses.map(|(class, loss)| Term { class, weight: 1.0 - weight, loss: f64::from(loss) }));
+            terms.extend(losses.map(|(class, loss)| Term {
+                class,
+                weight: 1.0 - weight,
+                loss: f64::from(loss),
+            }));
         }
         terms
     }

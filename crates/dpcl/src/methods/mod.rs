@@ -157,23 +157,21 @@ fn no_keys(section: toml::Table) -> Result<toml::Table> {
 
 /// Reads a method's own keys from its table, checks them and gives the table back with every key in it.
 fn own_keys<T: Serialize + DeserializeOwned>(
-    section: &str,
     table: toml::Table,
     check: impl Fn(&T) -> Result<()>,
 ) -> Result<toml::Table> {
-    let keys = read_keys(section, table)?;
+    let keys = read_keys(table)?;
     check(&keys)?;
     Ok(toml::Table::try_from(keys).expect("keys are plain values with string names"))
 }
 
 /// A method's own keys from its table.
-fn read_keys<T: DeserializeOwned>(section: &str, table: toml::Table) -> Result<T> {
+fn read_keys<T: DeserializeOwned>(table: toml::Table) -> Result<T> {
     T::deserialize(toml::Value::Table(table.clone())).map_err(|error| {
         // Every key has a default, so the one that cannot be read is found by reading each alone.
         let alone = |(key, value)| T::deserialize(toml::Value::Table(toml::Table::from_iter([(key, value)])));
         let culprit = table.into_iter().find(|entry| alone(entry.clone()).is_err());
-        let key = culprit.map_or(section.to_owned(), |(key, _)| format!("{section}.{key}"));
-        Error::bad_key(key, error.message())
+        Error::bad_key(culprit.map_or(String::new(), |(key, _)| key), error.message())
     })
 }
 

@@ -88,8 +88,7 @@ impl Replay {
     ) -> Result<Vec<Step>> {
         let Core { model, batcher, .. } = core;
         let Self { memory, rate, memory_rows, .. } = self;
-        let mut draws =
-            (0..full.updates).map(|_| memory.draw(*memory_rows)).collect::<Vec<_>>().into_iter();
+        let mut draws = (0..full.updates).map(|_| memory.draw(*memory_rows)).collect::<Vec<_>>().into_iter();
         let mut steps = Vec::with_capacity(full.updates);
         let make = || batcher.replay(&full.items, &draws.next().unwrap_or_default());
         ahead(full.updates, make, |batch| {

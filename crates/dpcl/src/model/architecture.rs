@@ -178,7 +178,13 @@ impl Architecture {
             norm: format!("{prefix}.bn{number}"),
             channels_in,
             channels_out,
-            spec: ConvSpec { kernel, stride, relu: true, epsilon: self.epsilon },
+            spec: ConvSpec {
+                kernel,
+                stride,
+                relu: true,
+                relu_after_sum: self.family == Family::Imagenet,
+                epsilon: self.epsilon,
+            },
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A residual network from images to feature vectors, in training (batch statistics, differentiable) and in
 //! evaluation (running statistics folded into the convolutions).
 
-use burn::tensor::{Device, Tensor, activation::relu};
+use burn::tensor::{Device, Tensor};
 
 use dpcl_kernels::{average_pool, conv_block, conv_folded, max_pool};
 
@@ -85,10 +85,10 @@ impl Encoder {
         change: &mut dyn FnMut(usize, Tensor<4>) -> Tensor<4>,
     ) -> (Tensor<2>, Vec<BatchStatistics>) {
         let mut statistics = Vec::with_capacity(self.layers.len());
-        let mut apply = |layer: usize, x: Tensor<4>| {
+        let mut apply = |layer: usize, x: Tensor<4>, residual: Option<Tensor<4>>| {
             let [weight, scale, shift] =
                 [0, 1, 2].map(|offset| weights[layer * PER_LAYER + offset].clone());
-            let output = conv_block(x, weight, scale, shift, &self.layers[layer].spec);
+            let output = conv_block(x, weight, scale, shift, residual, &self.layers[layer].spec);
             let [rows, height, width, _] = output.y.dims();
             let count = (rows * height * width) as f64;
             // The running variance takes the unbiased estimate; one pixel in all has none.
@@ -127,9 +127,9 @@ impl Encoder {
 
     /// Evaluation-mode features of clean `images` [rows, height, width, 3].
     pub fn evaluate(&self, folded: &Folded, images: Tensor<4>) -> Tensor<2> {
-        self.walk(images, &mut |_, x| x, &mut |layer, x| {
+        self.walk(images, &mut |_, x| x, &mut |layer, x, residual| {
             let (weight, bias) = folded.0[layer].clone();
-            conv_folded(x, weight, bias, &self.layers[layer].spec)
+            conv_folded(x, weight, bias, residual, &self.layers[layer].spec)
         })
     }
 
@@ -138,24 +138,20 @@ impl Encoder {
         &self,
         images: Tensor<4>,
         change: &mut dyn FnMut(usize, Tensor<4>) -> Tensor<4>,
-        apply: &mut dyn FnMut(usize, Tensor<4>) -> Tensor<4>,
+        apply: &mut dyn FnMut(usize, Tensor<4>, Option<Tensor<4>>) -> Tensor<4>,
     ) -> Tensor<2> {
-        let mut x = apply(0, change(0, images));
+        let mut x = apply(0, change(0, images), None);
         if self.architecture.family == Family::Imagenet {
             x = max_pool(x);
         }
         for (group, blocks) in self.groups.iter().enumerate() {
             for Block { layers: [first, second], shortcut } in blocks {
-                let inner = apply(*first, x.clone());
-                let inner = apply(*second, inner);
+                let inner = apply(*first, x.clone(), None);
                 let around = match shortcut {
-                    Some(layer) => apply(*layer, x),
+                    Some(layer) => apply(*layer, x, None),
                     None => x,
                 };
-                x = inner + around;
-                if self.architecture.family == Family::Imagenet {
-                    x = relu(x);
-                }
+                x = apply(*second, inner, Some(around));
             }
             x = change(group + 1, x);
         }

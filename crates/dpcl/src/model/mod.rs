@@ -28,6 +28,10 @@ use crate::{
     state::{Persist, State},
 };
 
+/// Floats of one layer's activations when images are evaluated: as many images as that go through the network
+/// together, so that a layer's output is still in the cache when the next one reads it.
+const EVALUATION_FLOATS: usize = 1 << 20;
+
 /// Encoder, heads and optimiser moments of one learner.
 pub struct Model {
     /// Turns images into feature vectors.
@@ -89,7 +93,12 @@ impl Model {
 
     /// Features of clean images in evaluation mode, `images` [rows, height, width, 3] → [rows, features].
     pub fn features(&self, images: Tensor<4>) -> Tensor<2> {
-        self.encoder.evaluate(self.folded.get_or_init(|| self.encoder.fold()), images)
+        let folded = self.folded.get_or_init(|| self.encoder.fold());
+        let [rows, height, width, _] = images.dims();
+        let pixels = height * width * self.encoder.architecture().width;
+        let at_once = (EVALUATION_FLOATS / pixels).clamp(1, rows.max(1));
+        let parts = images.split(at_once, 0).into_iter();
+        Tensor::cat(parts.map(|part| self.encoder.evaluate(folded, part)).collect(), 0)
     }
 
     /// Logits of clean images in evaluation mode → [heads, rows, classes].

@@ -33,12 +33,12 @@ pub struct BscConfig {
 }
 
 impl BscConfig {
-    /// Refuses values that cannot be run; `section` is the table the keys stand in.
+    /// Refuses values that cannot be run.
     ///
     /// # Errors
     /// When there would be no head, no draw, or a covariance of one column.
-    pub fn check(&self, section: &str) -> Result<()> {
-        let bad = |key: &str, problem: &str| Err(Error::bad_key(format!("{section}.{key}"), problem));
+    pub fn check(&self) -> Result<()> {
+        let bad = |key: &str, problem: &str| Err(Error::bad_key(key, problem));
         if self.heads == 0 {
             return bad("heads", "must be at least 1");
         }
@@ -76,9 +76,8 @@ impl Bsc {
     pub fn collect(&mut self, heads: &Heads) {
         self.tables.take();
         let Self { config, classes, .. } = self;
-        classes.resize_with(heads.classes(), || {
-            vec![Gaussian::new(config.rank, config.window); config.heads]
-        });
+        classes
+            .resize_with(heads.classes(), || vec![Gaussian::new(config.rank, config.window); config.heads]);
         let rows = Rows::of(heads);
         for (class, gaussians) in classes.iter_mut().enumerate() {
             for (head, gaussian) in gaussians.iter_mut().enumerate() {
@@ -135,7 +134,8 @@ impl Bsc {
             let collected = tables.moments(features);
             let width = heads * tables.classes.len();
             for row in 0..rows {
-                for (column, (new_mean, new_variance)) in collected[row * width..][..width].iter().enumerate() {
+                for (column, (new_mean, new_variance)) in collected[row * width..][..width].iter().enumerate()
+                {
                     let (head, position) = (column / tables.classes.len(), column % tables.classes.len());
                     let index = (row * heads + head) * classes + tables.classes[position];
                     (mean[index], variance[index]) = (*new_mean, *new_variance);
@@ -244,7 +244,8 @@ impl LogitMoments {
         for (mean, variance) in mean.chunks_exact(*classes).zip(variance.chunks_exact(*classes)) {
             let deviation: Vec<f32> = variance.iter().map(|variance| variance.sqrt()).collect();
             for _ in 0..draws {
-                logits.extend(mean.iter().zip(&deviation).map(|(mean, deviation)| mean + deviation * normal()));
+                logits
+                    .extend(mean.iter().zip(&deviation).map(|(mean, deviation)| mean + deviation * normal()));
             }
         }
         Votes::from_logits(logits, [*heads, draws, *classes])

@@ -48,7 +48,14 @@ pub struct PfiConfig {
 
 impl Default for PfiConfig {
     fn default() -> Self {
-        Self { sigma_a: 0.4, sigma_m: 0.2, alpha: 1.0, beta: 1.0, layers: vec![0, 1, 2], noise: NoiseKind::Paper }
+        Self {
+            sigma_a: 0.4,
+            sigma_m: 0.2,
+            alpha: 1.0,
+            beta: 1.0,
+            layers: vec![0, 1, 2],
+            noise: NoiseKind::Paper,
+        }
     }
 }
 
@@ -59,25 +66,25 @@ impl PfiConfig {
         factors.iter().map(scale).collect()
     }
 
-    /// Refuses values that cannot be run; `section` is the table the keys stand in.
+    /// Refuses values that cannot be run.
     ///
     /// # Errors
     /// When a level is negative, a Beta parameter not positive, or a depth is none of the network's.
-    pub fn check(&self, section: &str) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         for (key, level) in [("sigma_a", self.sigma_a), ("sigma_m", self.sigma_m)] {
             if !(level >= 0.0 && level.is_finite()) {
-                return Err(Error::bad_key(format!("{section}.{key}"), format!("must be at least 0, not {level}")));
+                return Err(Error::bad_key(key, format!("must be at least 0, not {level}")));
             }
         }
         for (key, parameter) in [("alpha", self.alpha), ("beta", self.beta)] {
             if !(parameter > 0.0 && parameter.is_finite()) {
                 let problem = format!("must be a positive number, not {parameter}");
-                return Err(Error::bad_key(format!("{section}.{key}"), problem));
+                return Err(Error::bad_key(key, problem));
             }
         }
         if self.layers.is_empty() || self.layers.iter().any(|&depth| depth > DEEPEST) {
             let problem = format!("must name depths between 0 and {DEEPEST}, not {:?}", self.layers);
-            return Err(Error::bad_key(format!("{section}.layers"), problem));
+            return Err(Error::bad_key("layers", problem));
         }
         Ok(())
     }

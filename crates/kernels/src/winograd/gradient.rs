@@ -211,7 +211,7 @@ impl Task<'_> {
 /// Products over tiles at every point, `[input][point][width]`, with room for a tile's spare inputs at the end: a tile may run
 /// past the last input, onto the next tile's values or the room past the end of the scratch they are in.
 struct SumPoints<'a> {
-    values: &'a [f32],
+    values: &'a Scratch,
     gradients: &'a [f32],
     layouts: [PointLayout; 2],
     /// Place of each tile's values.
@@ -238,7 +238,8 @@ impl Routine for SumPoints<'_> {
                 let tall = tile_rows(S::REGISTERS, vectors);
                 let column = self.panels.offset(panel, 1);
                 let gradient = self.gradients[point * self.layouts[1].stride + column..].as_ptr();
-                let values = self.values[point * self.layouts[0].stride + self.inputs.start..].as_ptr();
+                let values =
+                    self.values.pointer().wrapping_add(point * self.layouts[0].stride + self.inputs.start);
                 for start in (0..rows).step_by(tall) {
                     let place = (start * POINTS + point) * self.width + column - first_column;
                     run_tile(

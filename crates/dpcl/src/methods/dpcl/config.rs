@@ -166,24 +166,25 @@ impl DpclConfig {
 
     /// Refuses values that cannot be run.
     pub fn check(&self) -> Result<()> {
-        self.pfi().check("dpcl")?;
-        self.bsc().check("dpcl")?;
+        self.pfi().check()?;
+        self.bsc().check()?;
         for (key, share) in [("gamma", self.gamma), ("kappa", self.kappa)] {
             if !(share > 0.0 && share <= 1.0) {
                 let problem = format!("must be above 0 and at most 1, not {share}");
-                return Err(Error::bad_key(format!("dpcl.{key}"), problem));
+                return Err(Error::bad_key(key, problem));
             }
         }
         if self.period == 0 {
-            return Err(Error::bad_key("dpcl.period", "must be at least 1"));
+            return Err(Error::bad_key("period", "must be at least 1"));
         }
         if !(self.omega > 1.0 && self.omega.is_finite()) {
-            return Err(Error::bad_key("dpcl.omega", format!("must be above 1, not {}", self.omega)));
+            return Err(Error::bad_key("omega", format!("must be above 1, not {}", self.omega)));
         }
         let [low, high] = self.lr_clamp;
         if !(low > 0.0 && low <= 1.0 && high >= 1.0 && high.is_finite()) {
-            let problem = format!("must be a multiple of `lr` up to 1 and one from 1 on, not {low} and {high}");
-            return Err(Error::bad_key("dpcl.lr_clamp", problem));
+            let problem =
+                format!("must be a multiple of `lr` up to 1 and one from 1 on, not {low} and {high}");
+            return Err(Error::bad_key("lr_clamp", problem));
         }
         Ok(())
     }

@@ -1,0 +1,306 @@
+//! The kernels as operators of Burn's CPU backend, with hand-written backward passes.
+//!
+//! Each operator has a plain form on `Flex` tensors and a differentiable form on `Autodiff<Flex>` that saves only what
+//! its backward pass cannot cheaply recompute.
+
+mod backward;
+mod block;
+mod tensors;
+
+use burn::backend::{
+    Autodiff, Backend, Flex,
+    autodiff::{
+        checkpoint::strategy::CheckpointStrategy,
+        ops::{Backward, OpsKind},
+    },
+    backend_extension,
+    tensor::FloatTensor,
+};
+
+use crate::{
+    AdamStep, ConvSpec,
+    adam::{AdamOptions, adam},
+    evaluate::conv_evaluate,
+    linear::linear_forward,
+    pooling::{average_pool_forward, max_pool_forward},
+    recycle::Buffer,
+};
+use backward::{AveragePoolBackward, ConvBlockAddBackward, ConvBlockBackward, LinearBackward, MaxPoolBackward};
+use block::block_forward;
+use tensors::{dims, geometry, image_shape, slice, tensor};
+
+/// The CPU's tensor.
+type Cpu = FloatTensor<Flex>;
+
+/// Operators of a residual network on tensors with channels last; shapes as for the functions of the crate root.
+#[backend_extension(Flex, Autodiff)]
+pub trait Kernels: Backend {
+    /// Output, batch mean and biased batch variance.
+    fn conv_block(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        scale: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
+        spec: ConvSpec,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+
+    /// As `conv_block`, with another tensor added to the output.
+    fn conv_block_add(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        scale: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
+        residual: FloatTensor<Self>,
+        spec: ConvSpec,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+
+    /// Convolution with folded batch norm.
+    fn conv_folded(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        spec: ConvSpec,
+    ) -> FloatTensor<Self>;
+
+    /// As `conv_folded`, with another tensor added to the output.
+    fn conv_folded_add(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        residual: FloatTensor<Self>,
+        spec: ConvSpec,
+    ) -> FloatTensor<Self>;
+
+    /// 3×3 maximum of stride 2.
+    fn max_pool(x: FloatTensor<Self>) -> FloatTensor<Self>;
+
+    /// Mean over height and width.
+    fn average_pool(x: FloatTensor<Self>) -> FloatTensor<Self>;
+
+    /// `x` · `weight` + `bias`.
+    fn linear(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>) -> FloatTensor<Self>;
+
+    /// Parameter and moments after one step.
+    fn adam(
+        parameter: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        first: FloatTensor<Self>,
+        second: FloatTensor<Self>,
+        step: AdamStep,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+}
+
+impl Kernels for Flex {
+    fn conv_block(x: Cpu, weight: Cpu, scale: Cpu, shift: Cpu, spec: ConvSpec) -> (Cpu, Cpu, Cpu) {
+        let (output, mean, variance, _) = block_forward(x, weight, scale, shift, None, spec);
+        (output, mean, variance)
+    }
+
+    fn conv_block_add(
+        x: Cpu,
+        weight: Cpu,
+        scale: Cpu,
+        shift: Cpu,
+        residual: Cpu,
+        spec: ConvSpec,
+    ) -> (Cpu, Cpu, Cpu) {
+        let (output, mean, variance, _) = block_forward(x, weight, scale, shift, Some(&residual), spec);
+        (output, mean, variance)
+    }
+
+    fn conv_folded(x: Cpu, weight: Cpu, bias: Cpu, spec: ConvSpec) -> Cpu {
+        folded(&x, &weight, &bias, None, &spec)
+    }
+
+    fn conv_folded_add(x: Cpu, weight: Cpu, bias: Cpu, residual: Cpu, spec: ConvSpec) -> Cpu {
+        folded(&x, &weight, &bias, Some(&residual.to_contiguous()), &spec)
+    }
+
+    fn max_pool(x: Cpu) -> Cpu {
+        let x = x.to_contiguous();
+        let shape = image_shape(&x);
+        let pooled = shape.max_pooled();
+        let mut output = Buffer::new(pooled.len());
+        max_pool_forward(shape, slice(&x), &mut output);
+        tensor(output, [pooled.batch, pooled.height, pooled.width, pooled.channels])
+    }
+
+    fn average_pool(x: Cpu) -> Cpu {
+        let x = x.to_contiguous();
+        let shape = image_shape(&x);
+        let mut output = Buffer::new(shape.batch * shape.channels);
+        average_pool_forward(shape, slice(&x), &mut output);
+        tensor(output, [shape.batch, shape.channels])
+    }
+
+    fn linear(x: Cpu, weight: Cpu, bias: Cpu) -> Cpu {
+        let x = x.to_contiguous();
+        let [rows, _] = dims(&x);
+        let [_, outputs] = dims(&weight);
+        let mut output = Buffer::new(rows * outputs);
+        linear_forward(rows, slice(&x), slice(&weight), slice(&bias), &mut output);
+        tensor(output, [rows, outputs])
+    }
+
+    fn adam(
+        mut parameter: Cpu,
+        gradient: Cpu,
+        mut first: Cpu,
+        mut second: Cpu,
+        step: AdamStep,
+    ) -> (Cpu, Cpu, Cpu) {
+        let options = AdamOptions {
+            rate: step.rate,
+            beta1: step.beta1,
+            beta2: step.beta2,
+            epsilon: step.epsilon,
+            step: step.count,
+        };
+        let gradient = gradient.to_contiguous();
+        adam(
+            options,
+            parameter.storage_mut::<f32>(),
+            slice(&gradient),
+            first.storage_mut::<f32>(),
+            second.storage_mut::<f32>(),
+        );
+        (parameter, first, second)
+    }
+}
+
+impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
+    fn conv_block(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        scale: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
+        spec: ConvSpec,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let nodes = [x.node(), weight.node(), scale.node(), shift.node()];
+        let [x, weight, scale, shift] = [x, weight, scale, shift].map(inner::<C>);
+        let (output, mean, variance, state) = block_forward(x, weight, scale, shift, None, spec);
+        let output = match ConvBlockBackward.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish(state, output),
+            OpsKind::UnTracked(prep) => prep.finish(output),
+        };
+        (output, constant::<C>(mean), constant::<C>(variance))
+    }
+
+    fn conv_block_add(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        scale: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
+        residual: FloatTensor<Self>,
+        spec: ConvSpec,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let nodes = [x.node(), weight.node(), scale.node(), shift.node(), residual.node()];
+        let [x, weight, scale, shift, residual] =
+            [x, weight, scale, shift, residual].map(inner::<C>);
+        let (output, mean, variance, mut state) =
+            block_forward(x, weight, scale, shift, Some(&residual), spec);
+        let output = match ConvBlockAddBackward.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                if spec.relu_after_sum {
+                    state.output = Some(output.clone());
+                }
+                prep.finish(state, output)
+            }
+            OpsKind::UnTracked(prep) => prep.finish(output),
+        };
+        (output, constant::<C>(mean), constant::<C>(variance))
+    }
+
+    fn conv_folded_add(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        residual: FloatTensor<Self>,
+        spec: ConvSpec,
+    ) -> FloatTensor<Self> {
+        let [x, weight, bias, residual] = [x, weight, bias, residual].map(inner::<C>);
+        constant::<C>(<Flex as Kernels>::conv_folded_add(x, weight, bias, residual, spec))
+    }
+
+    fn conv_folded(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        spec: ConvSpec,
+    ) -> FloatTensor<Self> {
+        let [x, weight, bias] = [x, weight, bias].map(inner::<C>);
+        constant::<C>(<Flex as Kernels>::conv_folded(x, weight, bias, spec))
+    }
+
+    fn max_pool(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        let node = x.node();
+        let x = x.into_primitive().to_contiguous();
+        let output = <Flex as Kernels>::max_pool(x.clone());
+        match MaxPoolBackward.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((x, output.clone()), output),
+            OpsKind::UnTracked(prep) => prep.finish(output),
+        }
+    }
+
+    fn average_pool(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        let node = x.node();
+        let x = x.into_primitive();
+        let shape = dims(&x);
+        let output = <Flex as Kernels>::average_pool(x);
+        match AveragePoolBackward.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish(shape, output),
+            OpsKind::UnTracked(prep) => prep.finish(output),
+        }
+    }
+
+    fn linear(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>) -> FloatTensor<Self> {
+        let nodes = [x.node(), weight.node(), bias.node()];
+        let [x, weight, bias] = [x, weight, bias].map(inner::<C>);
+        let x = x.to_contiguous();
+        let output = <Flex as Kernels>::linear(x.clone(), weight.clone(), bias);
+        match LinearBackward.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((x, weight), output),
+            OpsKind::UnTracked(prep) => prep.finish(output),
+        }
+    }
+
+    fn adam(
+        parameter: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        first: FloatTensor<Self>,
+        second: FloatTensor<Self>,
+        step: AdamStep,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let [parameter, gradient, first, second] = [parameter, gradient, first, second].map(inner::<C>);
+        let (parameter, first, second) = <Flex as Kernels>::adam(parameter, gradient, first, second, step);
+        (constant::<C>(parameter), constant::<C>(first), constant::<C>(second))
+    }
+}
+
+/// A convolution with folded batch norm, with or without another tensor added.
+fn folded(x: &Cpu, weight: &Cpu, bias: &Cpu, residual: Option<&Cpu>, spec: &ConvSpec) -> Cpu {
+    let x = x.to_contiguous();
+    let geometry = geometry(&x, weight, spec);
+    let mut output = Buffer::new(geometry.output_len());
+    conv_evaluate(
+        &geometry,
+        slice(&x),
+        slice(weight),
+        slice(bias),
+        spec.relu,
+        residual.map(slice),
+        spec.relu_after_sum,
+        &mut output,
+    );
+    tensor(output, [geometry.batch, geometry.out_height(), geometry.out_width(), geometry.channels_out])
+}
+
+/// The plain tensor inside a differentiable one.
+fn inner<C: CheckpointStrategy>(tensor: FloatTensor<Autodiff<Flex, C>>) -> Cpu {
+    tensor.into_primitive()
+}
+
+/// A tensor that takes no part in the graph.
+fn constant<C: CheckpointStrategy>(primitive: Cpu) -> FloatTensor<Autodiff<Flex, C>> {
+    <Autodiff<Flex, C> as burn::backend::AutodiffBackend>::from_inner(primitive)
+}
