@@ -1,6 +1,6 @@
 # One place for what people and CI run. `make check` is everything CI decides on.
 
-.PHONY: check test lint format docs browser bench fuzz miri
+.PHONY: check test lint format docs browser bench miri
 
 check: test lint
 
@@ -21,3 +21,14 @@ format:
 browser:
 	cargo run --release -- run --out target/browser
 	crates/report/tests/browser_check.sh target/browser/default/report.html
+
+# Speed against PyTorch and stock Burn, interleaved, as ratios. Makes a throw-away Python environment.
+bench:
+	cargo build --release --workspace
+	python3 -m venv target/bench-python
+	target/bench-python/bin/pip install --quiet torch numpy
+	target/bench-python/bin/python benches/compare.py --output target/bench.json
+
+# The unsafe code under Miri, on the portable path (needs a nightly toolchain with Miri).
+miri:
+	MIRIFLAGS="-Zmiri-disable-isolation" cargo +nightly miri test -p dpcl-kernels --lib

@@ -110,6 +110,12 @@ impl StepBench {
     }
 }
 
+/// The instruction set and its register-only multiply-add rate in GFLOP/s.
+pub fn peak(threads: usize) -> (&'static str, f64) {
+    dpcl_kernels::set_threads(process::threads(threads));
+    (dpcl_kernels::isa_name(), dpcl_kernels::fma_peak_gflops())
+}
+
 /// Times `count` calls in milliseconds, after some that do not count.
 fn timing(count: usize, mut body: impl FnMut()) -> Timing {
     (0..WARM_UP).for_each(|_| body());

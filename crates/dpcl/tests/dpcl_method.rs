@@ -56,7 +56,7 @@ fn refusal(text: &str) -> String {
     }
 }
 
-/// A network of two heads and three classes on eight-pixel images, and a frozen disturbance at one depth.
+/// A network of two heads and three classes on small images, and a frozen disturbance at one depth.
 struct Frozen {
     model: Model,
     images: Tensor<4>,
@@ -72,8 +72,8 @@ impl Frozen {
             model.grow(Growth { keep_bias: true, keep_moments: true });
         }
         let mut random = Random::named(depth as u64, "frozen");
-        let images = (0..6 * 8 * 8 * 3).map(|_| random.normal() as f32).collect();
-        let images = model.images(images, 8);
+        let images = (0..6 * SIZE * SIZE * 3).map(|_| random.normal() as f32).collect();
+        let images = model.images(images, SIZE);
         let config = PfiConfig { layers: vec![depth], noise, ..PfiConfig::default() };
         let factors = [1.0, 0.4, 1.2, 0.0, 0.9, 1.3];
         let disturbance = Pfi::new(config, 3).draw(&factors);
@@ -141,6 +141,7 @@ fn the_gradient_is_that_of_the_loss_at_every_depth() {
             shift(frozen.model.heads.weights_mut(), &along_heads, -step);
             value
         };
+        for step in [1e-2_f32,3e-3,1e-3,3e-4,1e-4,3e-5] { let f=(at(step) - at(-step)) / (2.0 * f64::from(step)); eprintln!("{depth} {noise:?} {step} {f} {expected} {}", (f-expected)/expected); }
         let found = (at(step) - at(-step)) / (2.0 * f64::from(step));
         let error = (found - expected).abs() / expected.abs();
         assert!(error < 2e-2, "depth {depth} {noise:?}: {found} for {expected}, off by {error}");

@@ -14,6 +14,18 @@ pub struct Arguments {
 #[derive(clap::Subcommand, Debug)]
 enum What {
     Step(Step),
+    Peak(Peak),
+}
+
+/// Measure the processor's multiply-add rate without memory traffic: the most any program can reach
+#[derive(clap::Args, Debug)]
+struct Peak {
+    /// Threads; 0 uses every core
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+    /// How to print
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
 }
 
 /// Time a training step and an evaluation batch
@@ -65,7 +77,23 @@ Examples:
 
 /// Measures and prints.
 pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
-    let What::Step(step) = &arguments.what;
+    let text = match &arguments.what {
+        What::Step(step) => measure_step(step)?,
+        What::Peak(peak) => measure_peak(peak),
+    };
+    output::data(&format!("{text}\n"))?;
+    Ok(failure::DONE)
+}
+
+fn measure_peak(peak: &Peak) -> String {
+    let (isa, gflops) = dpcl::bench::peak(peak.threads);
+    match peak.format {
+        Format::Json => serde_json::json!({ "isa": isa, "gflops": gflops }).to_string(),
+        Format::Text => format!("{isa}: {gflops:.0} GFLOP/s in registers"),
+    }
+}
+
+fn measure_step(step: &Step) -> anyhow::Result<String> {
     let bench = StepBench {
         model: step.model.clone(),
         batch: step.batch.max(1),
@@ -76,7 +104,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
         stock: step.stock,
     };
     let timing = bench.run()?;
-    let text = match step.format {
+    Ok(match step.format {
         Format::Json => serde_json::to_string(&timing)?,
         Format::Text => format!(
             "{} at {size} × {size}, batch {}, {} threads, {}: step {:.1} ms (best {:.1}), {:.0} GFLOP/s; \
@@ -92,7 +120,5 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
             timing.peak_memory_bytes as f64 / (1 << 20) as f64,
             size = timing.size,
         ),
-    };
-    output::data(&format!("{text}\n"))?;
-    Ok(failure::DONE)
+    })
 }

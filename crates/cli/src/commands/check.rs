@@ -10,9 +10,6 @@ use crate::{
 };
 
 /// Check a configuration and show what it resolves to
-///
-/// Opens the data and lays out the stream, but learns nothing. The resolved configuration goes to stdout, one for
-/// each label at its first seed; the summary goes to stderr.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -25,6 +22,10 @@ pub struct Arguments {
 }
 
 const EXAMPLES: &str = "\
+Opens the data and lays out the stream, but learns nothing. The resolved
+configuration goes to stdout, one for each label at its first seed; the summary
+goes to stderr.
+
 Examples:
   dpcl check my.toml                      is it right, and what is left open?
   dpcl check small --method er --memory 200

@@ -27,11 +27,14 @@ Examples:
   dpcl data inspect cifar100          counts, classes and a contact sheet
   dpcl data inspect ~/photos          the same of a folder of your own images";
 
+const FETCH: &str = "\
+A file that is there and right is not fetched again; a broken download is taken
+up where it stopped. `DPCL_MIRROR` replaces the official address.";
+
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Download a data set's official files, resuming and verifying
-    ///
-    /// A file that is there and right is not fetched again; a broken download is taken up where it stopped.
+    #[command(after_help = FETCH)]
     Fetch {
         /// Its name
         name: String,

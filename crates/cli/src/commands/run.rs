@@ -21,9 +21,6 @@ use crate::{
 };
 
 /// Learn a stream and see what is remembered
-///
-/// Makes one run for each configuration, method and seed, each in a process of its own. Finished runs are kept: the
-/// same command continues where it was stopped, and nothing is ever overwritten.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -59,6 +56,10 @@ struct Running {
 }
 
 const EXAMPLES: &str = "\
+There is one run for each configuration, method and seed, each in a process of
+its own. Finished runs are kept: the same command continues where it was
+stopped, and nothing is ever overwritten.
+
 Examples:
   dpcl run                            with and without memory, embedded images
   dpcl run --seeds 1..3               three seeds each: mean ± deviation
@@ -66,7 +67,7 @@ Examples:
   dpcl run small --data-dir ~/data    the small protocol on CIFAR-100
   dpcl run a.toml b.toml --name both  two labelled configurations, one table
   dpcl run --n 50 --m 10 --name half  an i-Blurry stream
-  dpcl run --set lr=0.001 --name fast any key of the configuration
+  dpcl run --set lr=0.001 --name slow any key of the configuration
 `dpcl list` shows every name, `dpcl check` what a configuration resolves to.";
 
 /// Makes the runs.
