@@ -5,7 +5,7 @@
 check: test lint
 
 test:
-	cargo test --release --workspace
+	cargo test --release
 
 lint: docs
 	cargo fmt --all --check
@@ -24,7 +24,7 @@ browser:
 
 # Speed against PyTorch and stock Burn, interleaved, as ratios. Makes a throw-away Python environment.
 bench:
-	cargo build --release --workspace
+	cargo build --release
 	python3 -m venv target/bench-python
 	target/bench-python/bin/pip install --quiet torch numpy
 	target/bench-python/bin/python benches/compare.py --output target/bench.json

@@ -23,6 +23,28 @@ pub struct Flags {
     set: Vec<String>,
 }
 
+/// Flags of a stream alone, for commands that learn nothing.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct StreamFlags {
+    /// One stream a seed: `1..3` (inclusive) or `1,2,5`
+    #[arg(long, aliases = ["seed", "rnd_seed"])]
+    seeds: Option<Seeds>,
+
+    #[command(flatten)]
+    stream: Stream,
+
+    /// Set any key, as in `--set blurry_order=chunk-last`
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Configuration")]
+    set: Vec<String>,
+}
+
+impl From<&StreamFlags> for Flags {
+    fn from(flags: &StreamFlags) -> Self {
+        let learning = Learning { seeds: flags.seeds.clone(), ..Learning::default() };
+        Self { learning, stream: flags.stream.clone(), set: flags.set.clone(), ..Self::default() }
+    }
+}
+
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Learning")]
 struct Learning {
@@ -63,10 +85,9 @@ struct Learning {
     online: bool,
 }
 
-/// Flags that choose and order the images.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Stream")]
-pub struct Stream {
+struct Stream {
     /// Which images
     #[arg(long, value_name = "NAME")]
     dataset: Option<String>,

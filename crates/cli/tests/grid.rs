@@ -108,7 +108,7 @@ fn one_seed_makes_one_record_whatever_the_threads() {
 #[test]
 fn an_exported_stream_runs_as_the_generated_one() {
     let place = Place::new();
-    place.say("split export --out splits --method er --classes 4 --tasks 2 --per-class 16").done();
+    place.say("split export --out splits --classes 4 --tasks 2 --per-class 16").done();
     run(&place, "--method er --name drawn").done();
     run(&place, "--method er --name read --split splits").done();
     let events = |name: &str| place.read(&format!("runs/{name}/er-seed1/events.jsonl"));

@@ -132,7 +132,7 @@ fn the_gradient_is_that_of_the_loss_at_every_depth() {
             .map(|(gradient, direction)| f64::from(*gradient) * f64::from(*direction))
             .sum();
 
-        let step = 2e-4;
+        let step = 1e-4;
         let mut at = |step: f32| {
             shift(frozen.model.encoder.weights_mut(), &along_encoder, step);
             shift(frozen.model.heads.weights_mut(), &along_heads, step);
@@ -141,10 +141,9 @@ fn the_gradient_is_that_of_the_loss_at_every_depth() {
             shift(frozen.model.heads.weights_mut(), &along_heads, -step);
             value
         };
-        for step in [1e-2_f32,3e-3,1e-3,3e-4,1e-4,3e-5] { let f=(at(step) - at(-step)) / (2.0 * f64::from(step)); eprintln!("{depth} {noise:?} {step} {f} {expected} {}", (f-expected)/expected); }
         let found = (at(step) - at(-step)) / (2.0 * f64::from(step));
         let error = (found - expected).abs() / expected.abs();
-        assert!(error < 2e-2, "depth {depth} {noise:?}: {found} for {expected}, off by {error}");
+        assert!(error < 5e-3, "depth {depth} {noise:?}: {found} for {expected}, off by {error}");
     }
 }
 

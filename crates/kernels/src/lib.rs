@@ -21,8 +21,10 @@ mod extension;
 mod geometry;
 mod isa;
 mod linear;
+mod noise;
 mod panel;
 mod peak;
+mod perturb;
 mod pool;
 mod pooling;
 mod recycle;
@@ -94,6 +96,33 @@ impl AdamStep {
     pub fn corrections(&self) -> (f64, f64) {
         let count = self.count as f64;
         (1.0 - self.beta1.powf(count), 1.0 - self.beta2.powf(count))
+    }
+}
+
+/// How the rows of a batch are perturbed and mixed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PerturbMix {
+    /// Level of each row's multiplicative noise.
+    pub multiplicative: Vec<f32>,
+    /// Level of each row's additive noise.
+    pub additive: Vec<f32>,
+    /// The row mixed into each row.
+    pub partner: Vec<usize>,
+    /// Share of a row itself; its partner has the rest.
+    pub share: f32,
+    /// Names the noise: the same key gives the same numbers on every instruction set.
+    pub key: u64,
+}
+
+impl PerturbMix {
+    fn view(&self) -> perturb::Perturbation<'_> {
+        perturb::Perturbation {
+            multiplicative: &self.multiplicative,
+            additive: &self.additive,
+            partner: &self.partner,
+            share: self.share,
+            seed: noise::NoiseSeed { key: self.key, counter: 0 },
+        }
     }
 }
 
@@ -182,6 +211,15 @@ pub fn linear(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<2>) -> Tensor<2> {
     }
     let [x, weight, bias] = [x, weight, bias].map(Tensor::into_dispatch);
     Tensor::from_dispatch(<Dispatch as Kernels>::linear(x, weight, bias))
+}
+
+/// Rows with standard normal noise of their own, (1 + mᵢξ) xᵢ + aᵢξ′, then mixed with a partner row, differentiable; the
+/// noise is a constant in the backward pass. `x` [rows, height, width, channels].
+pub fn perturb_mix(x: Tensor<4>, change: PerturbMix) -> Tensor<4> {
+    if !has_kernels(&x) {
+        return stock::perturb_mix(x, &change);
+    }
+    Tensor::from_dispatch(<Dispatch as Kernels>::perturb_mix(x.into_dispatch(), change))
 }
 
 /// One Adam step without weight decay; returns the parameter and its moments.

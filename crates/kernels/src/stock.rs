@@ -2,13 +2,16 @@
 //! the kernels are tested against.
 
 use burn::tensor::{
-    Tensor,
+    Int, Tensor, TensorData,
     activation::relu,
     module::{conv2d, max_pool2d},
     ops::{ConvOptions, MaxPoolOptions},
 };
 
-use crate::{AdamStep, ConvSpec, TrainOutput};
+use crate::{
+    AdamStep, ConvSpec, PerturbMix, TrainOutput,
+    noise::{NoiseSeed, fill_normal, noise_counters},
+};
 
 /// Convolution alone. `x` [batch, height, width, in], `weight` [kernel·kernel·in, out] → [batch, rows, columns, out].
 pub fn convolution(x: Tensor<4>, weight: Tensor<2>, spec: &ConvSpec) -> Tensor<4> {
@@ -81,6 +84,29 @@ pub fn average_pool(x: Tensor<4>) -> Tensor<2> {
 /// `x` · `weight` + `bias`.
 pub fn linear(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<2>) -> Tensor<2> {
     x.matmul(weight) + bias
+}
+
+/// Rows with noise of their own, mixed with a partner row; see [`crate::perturb_mix`].
+pub fn perturb_mix(x: Tensor<4>, change: &PerturbMix) -> Tensor<4> {
+    let [rows, height, width, channels] = x.dims();
+    let device = x.device().inner();
+    let length = height * width * channels;
+    let stride = noise_counters(length);
+    let noise = |kind: u64, level: &[f32]| {
+        let mut numbers = vec![0.0; rows * length];
+        for (row, numbers) in numbers.chunks_exact_mut(length.max(1)).enumerate() {
+            let counter = (2 * row as u64 + kind) * stride;
+            fill_normal(NoiseSeed { key: change.key, counter }, numbers);
+            numbers.iter_mut().for_each(|number| *number *= level[row]);
+        }
+        Tensor::<4>::from_data(TensorData::new(numbers, [rows, height, width, channels]), &device)
+    };
+    let factor = noise(0, &change.multiplicative).add_scalar(1.0);
+    let perturbed = x * factor + noise(1, &change.additive);
+    let partner: Vec<i64> = change.partner.iter().map(|&row| row as i64).collect();
+    let partner = Tensor::<1, Int>::from_data(TensorData::new(partner, [rows]), &perturbed.device());
+    let partners = perturbed.clone().select(0, partner);
+    perturbed.mul_scalar(change.share) + partners.mul_scalar(1.0 - change.share)
 }
 
 /// One Adam step; see [`crate::adam`].

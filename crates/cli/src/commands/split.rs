@@ -7,7 +7,7 @@ use dpcl::{Run, stream};
 
 use crate::{
     failure::{self, Usage},
-    flags::Flags,
+    flags::{Flags, StreamFlags},
     grid::{self, Grid, Wishes},
     output,
 };
@@ -53,13 +53,13 @@ struct Asked {
     #[arg(value_name = "CONFIG|PRESET")]
     config: Option<String>,
     #[command(flatten)]
-    flags: Flags,
+    flags: StreamFlags,
 }
 
 impl Asked {
     fn plan(&self) -> anyhow::Result<Grid> {
         let configs: Vec<String> = self.config.iter().cloned().collect();
-        let mut grid = grid::plan(&configs, &self.flags, &Wishes::default())?;
+        let mut grid = grid::plan(&configs, &Flags::from(&self.flags), &Wishes::default())?;
         // The method has no part in a stream.
         let mut seeds = std::collections::BTreeSet::new();
         grid.runs.retain(|run| seeds.insert(run.config.settings.seed));

@@ -16,7 +16,9 @@ use super::{
     tensors::{dims, image_shape, slice, tensor},
 };
 use crate::{
+    PerturbMix,
     linear::linear_backward,
+    perturb::perturb_mix_backward,
     pooling::{ImageShape, average_pool_backward, max_pool_backward},
     recycle::Buffer,
 };
@@ -124,3 +126,18 @@ impl Backward<Flex, 3> for LinearBackward {
     }
 }
 
+#[derive(Debug)]
+pub(super) struct PerturbMixBackward;
+
+impl Backward<Flex, 1> for PerturbMixBackward {
+    type State = PerturbMix;
+
+    fn backward(self, ops: Ops<PerturbMix, 1>, grads: &mut Gradients, _checkpointer: &mut Checkpointer) {
+        let [node] = ops.parents;
+        let gradient = grads.consume::<Flex>(&ops.node).to_contiguous();
+        let Some(node) = node else { return };
+        let mut input = Buffer::new(slice(&gradient).len());
+        perturb_mix_backward(&ops.state.view(), slice(&gradient), &mut input);
+        grads.register::<Flex>(node.id, tensor(input, dims::<4>(&gradient)));
+    }
+}

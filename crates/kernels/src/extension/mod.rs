@@ -18,14 +18,18 @@ use burn::backend::{
 };
 
 use crate::{
-    AdamStep, ConvSpec,
+    AdamStep, ConvSpec, PerturbMix,
     adam::{AdamOptions, adam},
     evaluate::conv_evaluate,
     linear::linear_forward,
+    perturb::perturb_mix_forward,
     pooling::{average_pool_forward, max_pool_forward},
     recycle::Buffer,
 };
-use backward::{AveragePoolBackward, ConvBlockAddBackward, ConvBlockBackward, LinearBackward, MaxPoolBackward};
+use backward::{
+    AveragePoolBackward, ConvBlockAddBackward, ConvBlockBackward, LinearBackward, MaxPoolBackward,
+    PerturbMixBackward,
+};
 use block::block_forward;
 use tensors::{dims, geometry, image_shape, slice, tensor};
 
@@ -79,6 +83,9 @@ pub trait Kernels: Backend {
 
     /// `x` · `weight` + `bias`.
     fn linear(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>) -> FloatTensor<Self>;
+
+    /// Perturbed, then mixed rows.
+    fn perturb_mix(x: FloatTensor<Self>, change: PerturbMix) -> FloatTensor<Self>;
 
     /// Parameter and moments after one step.
     fn adam(
@@ -140,6 +147,13 @@ impl Kernels for Flex {
         let mut output = Buffer::new(rows * outputs);
         linear_forward(rows, slice(&x), slice(&weight), slice(&bias), &mut output);
         tensor(output, [rows, outputs])
+    }
+
+    fn perturb_mix(x: Cpu, change: PerturbMix) -> Cpu {
+        let x = x.to_contiguous();
+        let mut output = Buffer::new(slice(&x).len());
+        perturb_mix_forward(&change.view(), slice(&x), &mut output);
+        tensor(output, dims::<4>(&x))
     }
 
     fn adam(
@@ -260,6 +274,15 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         let output = <Flex as Kernels>::linear(x.clone(), weight.clone(), bias);
         match LinearBackward.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prep) => prep.finish((x, weight), output),
+            OpsKind::UnTracked(prep) => prep.finish(output),
+        }
+    }
+
+    fn perturb_mix(x: FloatTensor<Self>, change: PerturbMix) -> FloatTensor<Self> {
+        let node = x.node();
+        let output = <Flex as Kernels>::perturb_mix(x.into_primitive(), change.clone());
+        match PerturbMixBackward.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish(change, output),
             OpsKind::UnTracked(prep) => prep.finish(output),
         }
     }
