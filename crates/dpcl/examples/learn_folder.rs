@@ -7,6 +7,8 @@
 //! The folder holds `train/<class>/*` and `test/<class>/*` (PNG or JPEG, any size). Without an argument a small folder is
 //! written first, from the built-in images, so that the example runs on its own.
 
+#![expect(clippy::print_stdout, reason = "an example talks to whoever runs it")]
+
 use std::path::{Path, PathBuf};
 
 use dpcl::{Config, Learner, Shape, data, random::Random};

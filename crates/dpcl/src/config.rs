@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     data::Policy,
+    device,
     error::{Error, Result},
     memory::Memory,
     methods,
@@ -137,6 +138,8 @@ pub struct Settings {
     pub eval_period: Option<u64>,
     /// Predict every stream sample before learning it (one more pass each).
     pub online: bool,
+    /// Where tensors live: `cpu`, or a device this program was built for.
+    pub device: String,
     /// Threads of the run; 0 uses every core. Does not change results.
     pub threads: usize,
 }
@@ -185,6 +188,7 @@ impl Default for Settings {
             cutmix_alpha: 1.0,
             eval_period: None,
             online: false,
+            device: "cpu".into(),
             threads: 0,
         }
     }
@@ -209,8 +213,8 @@ impl Config {
                 Some(_) => return Err(Error::bad_key(name, "must be a table of the method's own keys")),
             }
         }
-        let settings = Settings::deserialize(toml::Value::Table(table.clone()))
-            .map_err(|error| blame(table, &error))?;
+        let settings =
+            Settings::deserialize(toml::Value::Table(table.clone())).map_err(|error| blame(table, &error))?;
         Ok(Self { settings, sections })
     }
 
@@ -261,6 +265,9 @@ impl Config {
         });
         settings.memory.get_or_insert(if cifar10 { 500 } else { 2000 });
         settings.memory_scheme.get_or_insert_with(|| info.memory_scheme.to_owned());
+        if settings.memory_scheme.as_deref() == Some("none") {
+            settings.memory = Some(0);
+        }
         settings.rate.get_or_insert_with(|| info.rate.to_owned());
         settings.head_keep_adam.get_or_insert(info.keep_adam);
         settings.cutmix_prob.get_or_insert(info.cutmix);
@@ -321,6 +328,7 @@ impl Settings {
     /// Refuses names nothing has, before anything is built.
     fn check_names(&self) -> Result<()> {
         Architecture::named(&self.model, self.width, self.bn_eps, self.bn_momentum)?;
+        device::named(&self.device)?;
         if let Some(rate) = &self.rate {
             rate::build(rate, self)?;
         }

@@ -164,9 +164,7 @@ impl Error {
             }
             Self::LossNotFinite { .. } => Some("lower `lr`, or look for damaged images".into()),
             Self::NoClassYet => Some("call `observe` with at least one labelled image first".into()),
-            Self::WrongShape { .. } => {
-                Some("resize the image, or make a learner of that shape".into())
-            }
+            Self::WrongShape { .. } => Some("resize the image, or make a learner of that shape".into()),
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
                 Some("check who owns the file and its permissions".into())
             }

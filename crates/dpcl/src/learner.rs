@@ -5,7 +5,6 @@
 
 use std::{collections::HashMap, fmt, path::Path};
 
-use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -13,6 +12,7 @@ use crate::{
     batch::Batcher,
     config::Config,
     data::{Image, Policy},
+    device,
     error::{Error, Result},
     memory::{Memory, Sample},
     methods::{self, Core, Knowledge, Method, Step},
@@ -131,7 +131,7 @@ impl Learner {
         let config = config.resolve()?;
         let settings = &config.settings;
         let info = methods::find(&settings.method)?;
-        let device = Device::flex();
+        let device = device::named(&settings.device)?;
         let architecture =
             Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
         let method = (info.build)(&config)?;
@@ -313,7 +313,6 @@ fn batcher(config: &Config, size: usize) -> Batcher {
         mean: settings.mean.unwrap_or([0.5; 3]),
         std: settings.std.unwrap_or([0.25; 3]),
     };
-    let cutmix =
-        CutMix { probability: settings.cutmix_prob.unwrap_or(0.0), alpha: settings.cutmix_alpha };
+    let cutmix = CutMix { probability: settings.cutmix_prob.unwrap_or(0.0), alpha: settings.cutmix_alpha };
     Batcher::new(pipeline, cutmix, size, settings.seed)
 }

@@ -35,6 +35,7 @@ pub mod batch;
 pub mod bench;
 pub mod config;
 pub mod data;
+pub mod device;
 pub mod error;
 pub mod eval;
 pub mod folder;

@@ -21,7 +21,8 @@ use crate::{
     data::{self, Ahead, Dataset},
     error::{Error, Result},
     eval::TestSet,
-    learner::{Learner, Shape},
+    learner::{Label, Learner, Shape},
+    memory::Memory,
     methods::Step,
     process,
     stream::{self, Parts, Schedule},
@@ -150,8 +151,7 @@ impl Execution<'_> {
     fn execute(mut self, watch: &mut Watch<'_>) -> Result<RunResult> {
         let begin = Instant::now();
         let schedule = &self.run.schedule;
-        let order: Vec<usize> =
-            schedule.tasks.iter().flat_map(|task| task.samples.iter().copied()).collect();
+        let order: Vec<usize> = schedule.tasks.iter().flat_map(|task| task.samples.iter().copied()).collect();
         let total = order.len() as u64;
         self.emit(self.start(), watch)?;
 
@@ -171,13 +171,7 @@ impl Execution<'_> {
     }
 
     /// One stream sample: predict if asked, learn, report, evaluate if due.
-    fn sample(
-        &mut self,
-        image: &data::Image,
-        class: usize,
-        total: u64,
-        watch: &mut Watch<'_>,
-    ) -> Result<()> {
+    fn sample(&mut self, image: &data::Image, class: usize, total: u64, watch: &mut Watch<'_>) -> Result<()> {
         if watch.stop.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }
@@ -284,7 +278,7 @@ impl Execution<'_> {
     fn glimpse(&self) -> Option<Event> {
         const PER_CLASS: usize = 10;
         let mut rows: Vec<Vec<&data::Image>> = vec![Vec::new(); self.learner.labels().len().min(PER_CLASS)];
-        for sample in self.learner.memory().into_iter().flat_map(|memory| memory.slots()) {
+        for sample in self.learner.memory().into_iter().flat_map(Memory::slots) {
             if let Some(row) = rows.get_mut(sample.class)
                 && row.len() < PER_CLASS
             {
@@ -301,8 +295,8 @@ impl Execution<'_> {
 
     fn class(&self, met: usize) -> usize {
         match &self.learner.labels()[met] {
-            crate::learner::Label::Number(number) => *number as usize,
-            crate::learner::Label::Name(_) => met,
+            Label::Number(number) => *number as usize,
+            Label::Name(_) => met,
         }
     }
 

@@ -122,9 +122,7 @@ impl State {
     /// What the part's own `load` reports, with the full name.
     pub fn load_part(&self, prefix: &str, part: &mut (impl Persist + ?Sized)) -> Result<()> {
         part.load(&self.part(prefix)).map_err(|error| match error {
-            Error::BadState { key, problem } => {
-                Error::BadState { key: format!("{prefix}.{key}"), problem }
-            }
+            Error::BadState { key, problem } => Error::BadState { key: format!("{prefix}.{key}"), problem },
             other => other,
         })
     }

@@ -28,8 +28,7 @@ fn record(config: &Config) -> (Vec<Event>, RunResult) {
         events.push(event.clone());
         Ok(())
     };
-    let mut watch =
-        Watch { event: &mut keep, progress: &mut |_| {}, stop: &AtomicBool::new(false) };
+    let mut watch = Watch { event: &mut keep, progress: &mut |_| {}, stop: &AtomicBool::new(false) };
     let result = run.execute(&mut watch).unwrap();
     (events, result)
 }

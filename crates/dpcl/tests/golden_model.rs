@@ -207,15 +207,15 @@ fn check_growth(case: &Case, keep: bool) {
     let nested = |flat: Vec<f32>, width: usize| flat.chunks(width).map(<[f32]>::to_vec).collect::<Vec<_>>();
     case.check("logits_before", nested(floats(heads.logits(feature.clone())), classes));
 
-    let new_bias = if keep {
-        vec![case.input::<f32>("new_bias")]
-    } else {
-        case.input("redrawn_biases_when_not_kept")
-    };
+    let new_bias =
+        if keep { vec![case.input::<f32>("new_bias")] } else { case.input("redrawn_biases_when_not_kept") };
     heads.grow_with(&[case.input("new_weight_row")], &[new_bias]);
     let mut grown = State::default();
     heads.save(&mut grown);
-    case.check("weight", nested(grown.floats("weight", &[classes + 1, features]).unwrap().to_vec(), features));
+    case.check(
+        "weight",
+        nested(grown.floats("weight", &[classes + 1, features]).unwrap().to_vec(), features),
+    );
     let (bias_key, logits_key) = if keep {
         ("bias_keep", "logits_after_keep_bias")
     } else {
@@ -253,7 +253,8 @@ fn check_moments(case: &Case, heads: &Heads, keep: bool) {
     let expected = &case.expected["keep_adam"];
     for (kind, letter) in [("first", "m"), ("second", "v")] {
         let found = after.floats(&format!("{kind}.weight"), &[features, classes]).unwrap();
-        let rows: Vec<Vec<f32>> = serde_json::from_value(expected[format!("{letter}_weight")].clone()).unwrap();
+        let rows: Vec<Vec<f32>> =
+            serde_json::from_value(expected[format!("{letter}_weight")].clone()).unwrap();
         close(found, transposed(&rows), &case.tolerance, &format!("{} {kind}.weight", case.name));
         let found = after.floats(&format!("{kind}.bias"), &[1, classes]).unwrap();
         close(found, &expected[format!("{letter}_bias")], &case.tolerance, &format!("{} bias", case.name));

@@ -141,7 +141,7 @@ pub(crate) fn flat_chunks(length: usize, channels: usize, body: impl Fn(Range<us
 }
 
 /// The smallest multiple of the channel count that is a whole number of the widest vectors.
-pub(crate) fn period(channels: usize) -> usize {
+fn period(channels: usize) -> usize {
     const WIDEST: usize = crate::simd::MAX_LANES;
     let common = (1 << channels.trailing_zeros()).min(WIDEST);
     channels * (WIDEST / common)

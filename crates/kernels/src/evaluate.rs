@@ -1,6 +1,6 @@
 //! The evaluation path: batch norm folded into the convolution, bias, ReLU and residual applied while the output is in cache.
 
-use crate::batch_norm::{Normalise, Repeated, period};
+use crate::batch_norm::{Normalise, Repeated};
 use crate::correlate::{Correlation, Finished};
 use crate::geometry::ConvGeometry;
 use crate::isa::Isa;
@@ -132,12 +132,12 @@ impl Routine for Complete<'_> {
             let start = pixels.start * self.channels;
             let length = pixels.len() * self.channels;
             // SAFETY: these pixels are the chunk's own.
-            let output = unsafe { output.range(start, length) };
+            let output = unsafe { output.range(start, length) }.as_mut_ptr();
             Normalise {
                 coefficients: self.coefficients,
-                convolved: output.as_ptr(),
+                convolved: output.cast_const(),
                 residual: self.residual.map(|residual| residual[start..start + length].as_ptr()),
-                output: output.as_mut_ptr(),
+                output,
                 length,
                 relu: self.relu,
                 relu_after: self.relu_after,
@@ -146,16 +146,15 @@ impl Routine for Complete<'_> {
             return;
         }
         let bias = Repeated::<3>::new(columns.len(), |column| [0.0, 1.0, self.bias[columns.start + column]]);
-        debug_assert!(period(columns.len()) >= columns.len());
         for pixel in pixels {
             let start = pixel * self.channels + columns.start;
             // SAFETY: these columns of the pixel are the chunk's own.
-            let output = unsafe { output.range(start, columns.len()) };
+            let output = unsafe { output.range(start, columns.len()) }.as_mut_ptr();
             Normalise {
                 coefficients: &bias,
-                convolved: output.as_ptr(),
+                convolved: output.cast_const(),
                 residual: self.residual.map(|residual| residual[start..start + columns.len()].as_ptr()),
-                output: output.as_mut_ptr(),
+                output,
                 length: columns.len(),
                 relu: self.relu,
                 relu_after: self.relu_after,

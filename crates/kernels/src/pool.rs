@@ -281,7 +281,7 @@ mod tests {
                     scope_threads(2, || {
                         for _ in 0..if cfg!(miri) { 2 } else { 200 } {
                             parallel_for(4, |_| {
-                                parallel_for(3, |_| _ = total.fetch_add(1, Ordering::Relaxed))
+                                parallel_for(3, |_| _ = total.fetch_add(1, Ordering::Relaxed));
                             });
                         }
                     });

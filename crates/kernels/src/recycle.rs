@@ -23,6 +23,7 @@ const LINE: usize = 16;
 /// One cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
+#[expect(dead_code, reason = "read and written through slices of floats")]
 struct Line([f32; LINE]);
 
 /// Floats on loan from the store.

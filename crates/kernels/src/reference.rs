@@ -115,6 +115,7 @@ pub(crate) struct Backward {
 }
 
 /// Backward pass of a block.
+#[expect(clippy::too_many_arguments, reason = "the operands of one fused operator")]
 pub(crate) fn block_backward(
     geometry: &ConvGeometry,
     input: &[f64],

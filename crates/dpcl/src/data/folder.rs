@@ -34,6 +34,13 @@ impl ImageSource for Files {
     fn image(&self, index: usize) -> Result<Image> {
         read_image(&self.paths[index], self.size)
     }
+
+    /// The last three parts of the path, `train/<class>/<file>`, which is how split files name an image.
+    fn file_name(&self, index: usize) -> Option<String> {
+        let parts: Vec<_> =
+            self.paths[index].iter().rev().take(3).map(|part| part.to_string_lossy()).collect();
+        (parts.len() == 3).then(|| parts.into_iter().rev().collect::<Vec<_>>().join("/"))
+    }
 }
 
 /// The AutoAugment policy for images of this side.

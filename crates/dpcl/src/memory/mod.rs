@@ -4,10 +4,12 @@
 //! the same for every scheme: uniform, without replacement. The memory does not know how its samples are used.
 
 mod balanced;
+mod nothing;
 mod pim;
 mod reservoir;
 
 pub use balanced::Balanced;
+pub use nothing::Nothing;
 pub use pim::{Keep, Pim};
 pub use reservoir::Reservoir;
 
@@ -127,6 +129,7 @@ pub const SCHEMES: &[SchemeInfo] = &[
         about: "equal shares for all classes; a newcomer replaces a sample the heads disagree on less (dpcl)",
         build: || Box::new(Pim::default()),
     },
+    SchemeInfo { name: "none", about: "nothing is kept", build: || Box::new(Nothing) },
 ];
 
 /// Fixed slots under one scheme.
@@ -261,8 +264,7 @@ impl Persist for Memory {
             );
             return Err(Error::BadState { key: "classes".into(), problem });
         }
-        self.slots =
-            images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
+        self.slots = images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
         self.policy = state.get("policy")?;
         self.draws = state.get("draws")?;
         state.load_part("scheme", &mut *self.scheme)

@@ -23,7 +23,7 @@ pub const INFO: MethodInfo = MethodInfo {
     keep_adam: false,
     cutmix: 0.5,
     check: no_keys,
-    build: |config| Ok(Box::new(Er { replay: Replay::new(config, None)? })),
+    build: |config| Ok(Box::new(Er { replay: Replay::new(config)? })),
 };
 
 /// Experience replay.

@@ -1,6 +1,6 @@
 //! Training on the stream alone, without memory: the floor that every method must beat.
 //!
-//! It is experience replay with no slots, so batches hold the stream half only.
+//! It is experience replay whose memory keeps nothing, so batches hold the stream half only.
 
 use super::{Knowledge, MethodInfo, er::Er, no_keys, replay::Replay};
 
@@ -10,10 +10,10 @@ pub const INFO: MethodInfo = MethodInfo {
     about: "the stream alone, no memory: the floor",
     knowledge: Knowledge::None,
     section: "finetune",
-    memory_scheme: "reservoir",
+    memory_scheme: "none",
     rate: "exp-reset",
     keep_adam: false,
     cutmix: 0.5,
     check: no_keys,
-    build: |config| Ok(Box::new(Er { replay: Replay::new(config, Some(0))? })),
+    build: |config| Ok(Box::new(Er { replay: Replay::new(config)? })),
 };

@@ -228,9 +228,7 @@ fn forward(model: &Model, pass: &mut Pass<'_>, batch: &Batch, size: usize) -> Te
 /// Mean cross-entropy of a batch, in CutMix form where it was cut and mixed.
 fn batch_loss(logits: Tensor<3>, batch: &Batch) -> Tensor<1> {
     match &batch.mix {
-        Some(mix) => {
-            mixed_cross_entropy(logits, &batch.labels, &batch.partners(mix), mix.coefficient)
-        }
+        Some(mix) => mixed_cross_entropy(logits, &batch.labels, &batch.partners(mix), mix.coefficient),
         None => cross_entropy(logits, &batch.labels),
     }
 }

@@ -25,13 +25,13 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Half of each batch is stream, half memory; `slots` overrides the configured memory size.
+    /// Half of each batch is stream, half memory.
     ///
     /// # Errors
     /// When the scheme or rate named in the configuration does not exist or needs the disagreement of heads.
-    pub fn new(config: &Config, slots: Option<usize>) -> Result<Self> {
+    pub fn new(config: &Config) -> Result<Self> {
         let settings = &config.settings;
-        let slots = slots.or(settings.memory).ok_or_else(|| missing("memory"))?;
+        let slots = settings.memory.ok_or_else(|| missing("memory"))?;
         let memory = Memory::new(scheme_name(config)?, slots, settings.seed)?;
         let rate = rate::build(rate_name(config)?, settings)?;
         refuse_disagreement(config, &memory, &*rate)?;

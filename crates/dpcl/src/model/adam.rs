@@ -93,11 +93,12 @@ impl Persist for Adam {
         let counts: BTreeMap<String, u64> = state.get("counts")?;
         let read = |kind: &str, name: &str| -> Result<Tensor<2>> {
             let key = format!("{kind}.{name}");
-            let shape: [usize; 2] =
-                state.array(&key)?.shape.clone().try_into().map_err(|_| Error::BadState {
-                    key: key.clone(),
-                    problem: "is not a matrix".into(),
-                })?;
+            let shape: [usize; 2] = state
+                .array(&key)?
+                .shape
+                .clone()
+                .try_into()
+                .map_err(|_| Error::BadState { key: key.clone(), problem: "is not a matrix".into() })?;
             Ok(matrix(state.floats(&key, &shape)?.to_vec(), shape, &device))
         };
         self.moments.clear();

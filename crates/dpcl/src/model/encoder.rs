@@ -51,7 +51,11 @@ impl Encoder {
             let rows = area * channels_in;
             let drawn = (0..rows * channels_out).map(|_| (deviation * random.normal()) as f32).collect();
             let layout = FileLayout::Convolution { kernel: spec.kernel };
-            weights.push(format!("{convolution}.weight"), layout, matrix(drawn, [rows, channels_out], device));
+            weights.push(
+                format!("{convolution}.weight"),
+                layout,
+                matrix(drawn, [rows, channels_out], device),
+            );
             let vector = |value: f32| matrix(vec![value; channels_out], [1, channels_out], device);
             weights.push(format!("{norm}.weight"), FileLayout::Vector, vector(1.0));
             weights.push(format!("{norm}.bias"), FileLayout::Vector, vector(0.0));
@@ -86,8 +90,7 @@ impl Encoder {
     ) -> (Tensor<2>, Vec<BatchStatistics>) {
         let mut statistics = Vec::with_capacity(self.layers.len());
         let mut apply = |layer: usize, x: Tensor<4>, residual: Option<Tensor<4>>| {
-            let [weight, scale, shift] =
-                [0, 1, 2].map(|offset| weights[layer * PER_LAYER + offset].clone());
+            let [weight, scale, shift] = [0, 1, 2].map(|offset| weights[layer * PER_LAYER + offset].clone());
             let output = conv_block(x, weight, scale, shift, residual, &self.layers[layer].spec);
             let [rows, height, width, _] = output.y.dims();
             let count = (rows * height * width) as f64;

@@ -37,7 +37,11 @@ impl Heads {
     pub fn new(count: usize, features: usize, device: &Device) -> Self {
         let mut weights = Weights::default();
         // One dummy output a head, replaced at the first class: tensors cannot be empty.
-        weights.push("weight", FileLayout::Linear, matrix(vec![0.0; features * count], [features, count], device));
+        weights.push(
+            "weight",
+            FileLayout::Linear,
+            matrix(vec![0.0; features * count], [features, count], device),
+        );
         weights.push("bias", FileLayout::Vector, matrix(vec![0.0; count], [1, count], device));
         Self { count, features, classes: 0, weights }
     }
@@ -91,8 +95,11 @@ impl Heads {
         let old = [WEIGHT, BIAS].map(|position| floats(self.weights.value(position).clone()));
         let weight = widen(&old[WEIGHT], count, classes, |head, feature| weights[head][feature]);
         let redrawn = biases.iter().all(|biases| biases.len() == classes + 1);
-        let bias =
-            if redrawn { biases.concat() } else { widen(&old[BIAS], count, classes, |head, _| biases[head][0]) };
+        let bias = if redrawn {
+            biases.concat()
+        } else {
+            widen(&old[BIAS], count, classes, |head, _| biases[head][0])
+        };
         self.classes += 1;
         let (device, outputs) = (self.device(), count * self.classes);
         self.weights.set(WEIGHT, matrix(weight, [self.features, outputs], &device));
@@ -145,7 +152,8 @@ impl Persist for Heads {
         self.classes = state.get("classes")?;
         self.count = state.get("count")?;
         let (device, outputs) = (self.device(), self.count * self.classes.max(1));
-        self.weights.set(WEIGHT, matrix(vec![0.0; self.features * outputs], [self.features, outputs], &device));
+        self.weights
+            .set(WEIGHT, matrix(vec![0.0; self.features * outputs], [self.features, outputs], &device));
         self.weights.set(BIAS, matrix(vec![0.0; outputs], [1, outputs], &device));
         self.weights.load(state)
     }

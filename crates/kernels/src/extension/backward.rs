@@ -46,7 +46,11 @@ impl Backward<Flex, 4> for ConvBlockBackward {
         let gradient = grads.consume::<Flex>(&ops.node);
         let BlockOutcome { input, weight, scale, shift, .. } =
             block_backward(&ops.state, &gradient, ops.parents[0].is_some());
-        register(grads, ops.parents.map(|node| node.map(|node| node.id)), [input, Some(weight), Some(scale), Some(shift)]);
+        register(
+            grads,
+            ops.parents.map(|node| node.map(|node| node.id)),
+            [input, Some(weight), Some(scale), Some(shift)],
+        );
     }
 }
 
@@ -61,7 +65,11 @@ impl Backward<Flex, 5> for ConvBlockAddBackward {
         let BlockOutcome { input, weight, scale, shift, residual } =
             block_backward(&ops.state, &gradient, ops.parents[0].is_some());
         let residual = residual.unwrap_or(gradient);
-        register(grads, ops.parents.map(|node| node.map(|node| node.id)), [input, Some(weight), Some(scale), Some(shift), Some(residual)]);
+        register(
+            grads,
+            ops.parents.map(|node| node.map(|node| node.id)),
+            [input, Some(weight), Some(scale), Some(shift), Some(residual)],
+        );
     }
 }
 

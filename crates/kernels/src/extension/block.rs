@@ -6,7 +6,9 @@ use super::{
 };
 use crate::{
     ConvSpec,
-    block::{BlockForward, BlockGradients, BlockOptions, BlockSaved, conv_block_backward, conv_block_forward},
+    block::{
+        BlockForward, BlockGradients, BlockOptions, BlockSaved, conv_block_backward, conv_block_forward,
+    },
     recycle::Buffer,
 };
 
@@ -26,7 +28,14 @@ pub(super) struct BlockState {
 }
 
 /// A block's output, batch mean and biased variance, and what its backward pass needs.
-pub(super) fn block_forward(x: Cpu, weight: Cpu, scale: Cpu, shift: Cpu, residual: Option<&Cpu>, spec: ConvSpec) -> (Cpu, Cpu, Cpu, BlockState) {
+pub(super) fn block_forward(
+    x: &Cpu,
+    weight: Cpu,
+    scale: Cpu,
+    shift: Cpu,
+    residual: Option<&Cpu>,
+    spec: ConvSpec,
+) -> (Cpu, Cpu, Cpu, BlockState) {
     let x = x.to_contiguous();
     let residual = residual.map(Cpu::to_contiguous);
     let residual = residual.as_ref().map(slice);

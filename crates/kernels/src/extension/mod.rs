@@ -99,7 +99,7 @@ pub trait Kernels: Backend {
 
 impl Kernels for Flex {
     fn conv_block(x: Cpu, weight: Cpu, scale: Cpu, shift: Cpu, spec: ConvSpec) -> (Cpu, Cpu, Cpu) {
-        let (output, mean, variance, _) = block_forward(x, weight, scale, shift, None, spec);
+        let (output, mean, variance, _) = block_forward(&x, weight, scale, shift, None, spec);
         (output, mean, variance)
     }
 
@@ -111,7 +111,7 @@ impl Kernels for Flex {
         residual: Cpu,
         spec: ConvSpec,
     ) -> (Cpu, Cpu, Cpu) {
-        let (output, mean, variance, _) = block_forward(x, weight, scale, shift, Some(&residual), spec);
+        let (output, mean, variance, _) = block_forward(&x, weight, scale, shift, Some(&residual), spec);
         (output, mean, variance)
     }
 
@@ -192,7 +192,7 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let nodes = [x.node(), weight.node(), scale.node(), shift.node()];
         let [x, weight, scale, shift] = [x, weight, scale, shift].map(inner::<C>);
-        let (output, mean, variance, state) = block_forward(x, weight, scale, shift, None, spec);
+        let (output, mean, variance, state) = block_forward(&x, weight, scale, shift, None, spec);
         let output = match ConvBlockBackward.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prep) => prep.finish(state, output),
             OpsKind::UnTracked(prep) => prep.finish(output),
@@ -209,10 +209,9 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         spec: ConvSpec,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let nodes = [x.node(), weight.node(), scale.node(), shift.node(), residual.node()];
-        let [x, weight, scale, shift, residual] =
-            [x, weight, scale, shift, residual].map(inner::<C>);
+        let [x, weight, scale, shift, residual] = [x, weight, scale, shift, residual].map(inner::<C>);
         let (output, mean, variance, mut state) =
-            block_forward(x, weight, scale, shift, Some(&residual), spec);
+            block_forward(&x, weight, scale, shift, Some(&residual), spec);
         let output = match ConvBlockAddBackward.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prep) => {
                 if spec.relu_after_sum {

@@ -1,0 +1,33 @@
+//! Where tensors live. The CPU is always there; graphics processors are behind cargo features of the same name.
+
+use burn::tensor::Device;
+
+use crate::error::{Error, Result};
+
+/// Devices this program was built for.
+pub const DEVICES: &[&str] = &[
+    "cpu",
+    #[cfg(feature = "vulkan")]
+    "vulkan",
+    #[cfg(feature = "webgpu")]
+    "webgpu",
+];
+
+/// The device of that name.
+///
+/// # Errors
+/// When this program was not built for it.
+pub fn named(name: &str) -> Result<Device> {
+    match name {
+        "cpu" => Ok(Device::flex()),
+        #[cfg(feature = "vulkan")]
+        "vulkan" => Ok(Device::vulkan(burn::tensor::DeviceKind::DefaultDevice)),
+        #[cfg(feature = "webgpu")]
+        "webgpu" => Ok(Device::webgpu(burn::tensor::DeviceKind::DefaultDevice)),
+        _ => Err(Error::UnknownName {
+            kind: "device in this build",
+            name: name.to_owned(),
+            known: DEVICES.iter().map(|&name| name.to_owned()).collect(),
+        }),
+    }
+}
