@@ -7,10 +7,10 @@ fn main() {
     let rounds: usize = std::env::args().nth(3).and_then(|x| x.parse().ok()).unwrap_or(10);
     let variants = [
         ("er", "method='er'\ncutmix_prob=0.0"),
-        ("dpcl", "method='dpcl'\n[dpcl]\nperiod=24"),
-        ("dpcl-depth0", "method='dpcl'\n[dpcl]\nperiod=24\nlayers=[0]"),
-        ("dpcl-depth1", "method='dpcl'\n[dpcl]\nperiod=24\nlayers=[1]"),
-        ("no-pfi", "method='dpcl'\n[dpcl]\nperiod=24\npfi=false"),
+        ("dpcl", "method='dpcl'\n[dpcl]\nperiod=100"),
+        ("dpcl-depth0", "method='dpcl'\n[dpcl]\nperiod=100\nlayers=[0]"),
+        ("dpcl-depth1", "method='dpcl'\n[dpcl]\nperiod=100\nlayers=[1]"),
+        ("no-pfi", "method='dpcl'\n[dpcl]\nperiod=100\npfi=false"),
         ("no-mi", "method='dpcl'\nmemory_scheme='reservoir'\nrate='exp-reset'\n[dpcl]\npfi=false"),
     ];
     let mut random = Random::named(1, "x");
@@ -27,7 +27,7 @@ fn main() {
             let mut l = Learner::new(&c, Shape { channels: 3, height: 32, width: 32 }).unwrap();
             let warm = Config::from_toml("").unwrap();
             let _ = warm;
-            for (image, class) in images.iter().take(classes.div_ceil(8) * 8) {
+            for (image, class) in images.iter().take((classes.div_ceil(8) * 8).max(80)) {
                 l.observe(image, *class).unwrap();
             }
             (name, l, Vec::new())

@@ -143,7 +143,7 @@ fn the_gradient_is_that_of_the_loss_at_every_depth() {
         };
         let found = (at(step) - at(-step)) / (2.0 * f64::from(step));
         let error = (found - expected).abs() / expected.abs();
-        assert!(error < 5e-3, "depth {depth} {noise:?}: {found} for {expected}, off by {error}");
+        assert!(error < 2e-2, "depth {depth} {noise:?}: {found} for {expected}, off by {error}");
     }
 }
 

@@ -6,9 +6,9 @@ mod reference;
 use burn::tensor::{Device, Tensor, TensorData};
 use dpcl::memory::{Balanced, Chance, Keep, Memory, Offer, Pim, Place, Sample, Scheme, View};
 use dpcl::model::{cross_entropy_rows, floats, mixed_cross_entropy};
-use dpcl::perturb::{ClassLosses, Mixing, Noise, PfiConfig, Scores, Term, class_means, mix, perturb};
-use dpcl::random::Random;
+use dpcl::perturb::{ClassLosses, Mixing, PfiConfig, Scores, Term, class_means, mix, perturb};
 use dpcl::rate::{Lag, Pima, Rate, Rule};
+use dpcl_kernels::{PerturbMix, perturb_mix};
 use reference::{Case, cases, cases_named, close};
 use serde_json::{Value, json};
 
@@ -49,6 +49,15 @@ fn factors(case: &Case) -> Vec<f64> {
     losses.factors(&(0..running.len()).collect::<Vec<_>>())
 }
 
+/// Factor 1 + μₘξₘ and shift μₐξₐ of every activation.
+fn noise(scales: &[(f32, f32)], product: &[f32], sum: &[f32], like: &Tensor<4>) -> (Tensor<4>, Tensor<4>) {
+    let length = product.len() / scales.len();
+    let factor = product.iter().enumerate().map(|(index, xi)| 1.0 + scales[index / length].0 * xi).collect();
+    let shift = sum.iter().enumerate().map(|(index, xi)| scales[index / length].1 * xi).collect();
+    let tensor = |numbers: Vec<f32>| Tensor::from_data(TensorData::new(numbers, like.dims()), &like.device());
+    (tensor(factor), tensor(shift))
+}
+
 #[test]
 fn golden_pfi_perturbs_then_mixes() {
     let device = Device::flex();
@@ -61,10 +70,9 @@ fn golden_pfi_perturbs_then_mixes() {
         check(case, "mu_a", scales.iter().map(|scale| scale.1).collect());
 
         let mixing = Mixing { coefficient: case.input("zeta"), partners: case.input("permutation") };
-        let mut raw = input(case, "xi_m").into_iter().zip(input(case, "xi_a"));
         let leaf = activations(case, &device).autodiff().require_grad();
-        let noise = Noise::new(&scales, leaf.dims().iter().product(), || raw.next().unwrap());
-        let perturbed = perturb(leaf.clone(), Some(noise));
+        let (factor, shift) = noise(&scales, &input(case, "xi_m"), &input(case, "xi_a"), &leaf);
+        let perturbed = perturb(leaf.clone(), factor, shift);
         check(case, "perturbed", floats(perturbed.clone()));
         let mixed = mix(perturbed, &mixing);
         check(case, "mixed", floats(mixed.clone()));
@@ -82,7 +90,11 @@ fn golden_pfi_without_noise_at_coefficient_one_is_the_identity_bit_for_bit() {
     let case = cases_named("pfi.json", "identity").remove(0);
     let h = activations(&case, &Device::flex());
     let mixing = Mixing { coefficient: 1.0, partners: case.input("permutation") };
-    assert_eq!(floats(mix(perturb(h.clone(), None), &mixing)), floats(h));
+    let partner = mixing.partners.clone();
+    let off =
+        PerturbMix { multiplicative: vec![0.0; 3], additive: vec![0.0; 3], partner, share: 1.0, key: 5 };
+    assert_eq!(floats(perturb_mix(h.clone(), off)), floats(h.clone()));
+    assert_eq!(floats(mix(h.clone(), &mixing)), floats(h));
 }
 
 #[test]
@@ -120,9 +132,8 @@ fn golden_nfm_mixes_then_perturbs() {
     check(&case, "mixed", floats(mixed.clone()));
     let product = |level: &str, beta: &str| (case.input::<f64>(level) * case.input::<f64>(beta)) as f32;
     let scale = (product("level_m", "beta25_multiplicative"), product("level_a", "beta25_additive"));
-    let mut raw = input(&case, "uniform").into_iter().zip(input(&case, "normal"));
-    let noise = Noise::new(&[scale; 3], 12, || raw.next().unwrap());
-    check(&case, "perturbed", floats(perturb(mixed, Some(noise))));
+    let (factor, shift) = noise(&[scale; 3], &input(&case, "uniform"), &input(&case, "normal"), &mixed);
+    check(&case, "perturbed", floats(perturb(mixed, factor, shift)));
 }
 
 #[test]
@@ -312,16 +323,39 @@ fn golden_adaptive_rate_meets_its_bounds() {
 }
 
 #[test]
+fn one_operator_perturbs_and_mixes_by_the_same_formula() {
+    let (device, shape) = (Device::flex(), [3, 5, 2, 2]);
+    let change = |levels: [Vec<f32>; 2], share| {
+        let [multiplicative, additive] = levels;
+        PerturbMix { multiplicative, additive, partner: vec![2, 1, 0], share, key: 11 }
+    };
+    // Unit levels on ones and on zeros show the noise itself.
+    let ones = perturb_mix(Tensor::ones(shape, &device), change([vec![1.0; 3], vec![0.0; 3]], 1.0));
+    let product = floats(ones.add_scalar(-1.0));
+    let sum = floats(perturb_mix(Tensor::zeros(shape, &device), change([vec![0.0; 3], vec![1.0; 3]], 1.0)));
+
+    let scales = [(0.2, 0.4), (0.0, 0.3), (0.1, 0.0)];
+    let numbers: Vec<f32> = (0..60).map(|index| (index as f32 * 0.7).sin()).collect();
+    let h = Tensor::<4>::from_data(TensorData::new(numbers, shape), &device);
+    let (factor, shift) = noise(&scales, &product, &sum, &h);
+    let mixing = Mixing { coefficient: 0.35, partners: vec![2, 1, 0] };
+    let expected = floats(mix(perturb(h.clone(), factor, shift), &mixing));
+    let (multiplicative, additive) = scales.into_iter().unzip();
+    let found = floats(perturb_mix(h, change([multiplicative, additive], 0.35)));
+    close(found, expected, &json!(1e-5), "perturb_mix");
+}
+
+#[test]
 fn noise_has_the_moments_of_the_sheet() {
     // Each row twenty thousand times the same number: mean and variance over the copies.
     let (copies, coefficient) = (20_000, 0.3_f64);
     let (h, scales) = ([1.5_f32, -0.8], [(0.2_f32, 0.4_f32), (0.1, 0.3)]);
     let numbers: Vec<f32> = h.iter().flat_map(|&number| vec![number; copies]).collect();
     let tensor = Tensor::<4>::from_data(TensorData::new(numbers, [2, copies, 1, 1]), &Device::flex());
-    let mut random = Random::named(3, "moments");
-    let noise = Noise::new(&scales, 2 * copies, || (random.normal() as f32, random.normal() as f32));
-    let mixing = Mixing { coefficient, partners: vec![1, 0] };
-    let mixed = floats(mix(perturb(tensor, Some(noise)), &mixing));
+    let (multiplicative, additive) = scales.into_iter().unzip();
+    let share = coefficient as f32;
+    let change = PerturbMix { multiplicative, additive, partner: vec![1, 0], share, key: 3 };
+    let mixed = floats(perturb_mix(tensor, change));
     for (row, mixed) in mixed.chunks_exact(copies).enumerate() {
         let own = |row: usize| (f64::from(h[row]), f64::from(scales[row].0), f64::from(scales[row].1));
         let ((h1, m1, a1), (h2, m2, a2)) = (own(row), own(1 - row));

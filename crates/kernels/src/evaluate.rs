@@ -13,49 +13,6 @@ use crate::winograd::grid::TileGrid;
 use crate::winograd::output::Ending;
 use crate::winograd::weights::Weights;
 
-/// Running statistics and parameters of a batch norm, each `[channels]`.
-#[derive(Clone, Copy)]
-pub struct BatchNorm<'a> {
-    /// Running mean.
-    pub mean: &'a [f32],
-    /// Running variance.
-    pub variance: &'a [f32],
-    /// Scale (gamma).
-    pub scale: &'a [f32],
-    /// Shift (beta).
-    pub shift: &'a [f32],
-    /// Added to the variance before the square root.
-    pub epsilon: f32,
-}
-
-/// Folds a batch norm into the convolution before it.
-///
-/// `weight` and `folded` are `[rows, channels]`, `bias` is `[channels]`.
-///
-/// # Panics
-/// When the lengths do not fit together.
-pub fn fold_batch_norm(weight: &[f32], norm: BatchNorm<'_>, folded: &mut [f32], bias: &mut [f32]) {
-    let channels = bias.len();
-    for vector in [norm.mean, norm.variance, norm.scale, norm.shift] {
-        assert_eq!(vector.len(), channels, "batch-norm vectors have one number a channel");
-    }
-    assert!(weight.len() == folded.len() && weight.len().is_multiple_of(channels));
-    let factor: Vec<f32> = norm
-        .scale
-        .iter()
-        .zip(norm.variance)
-        .map(|(scale, variance)| scale / (variance + norm.epsilon).sqrt())
-        .collect();
-    for (folded, weight) in folded.chunks_exact_mut(channels).zip(weight.chunks_exact(channels)) {
-        for ((folded, weight), factor) in folded.iter_mut().zip(weight).zip(&factor) {
-            *folded = weight * factor;
-        }
-    }
-    for (channel, bias) in bias.iter_mut().enumerate() {
-        *bias = norm.shift[channel] - norm.mean[channel] * factor[channel];
-    }
-}
-
 /// `relu(convolution + bias) + residual`, each part optional, then optionally another ReLU.
 ///
 /// `input` is `[batch, height, width, channels_in]`, `weight` `[kernel * kernel * channels_in, channels_out]`, `bias`

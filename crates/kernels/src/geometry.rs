@@ -59,11 +59,6 @@ impl ConvGeometry {
         self.weight_rows() * self.channels_out
     }
 
-    /// Floating-point operations of one forward pass, a multiplication and an addition counted as two.
-    pub fn flops(&self) -> u64 {
-        2 * self.out_pixels() as u64 * self.weight_len() as u64
-    }
-
     /// # Panics
     /// When a size is zero or the kernel does not fit into the padded input.
     pub(crate) fn check(&self) {
@@ -162,7 +157,6 @@ mod tests {
         };
         assert_eq!((geometry.out_height(), geometry.out_width()), (3, 4));
         assert_eq!(geometry.weight_len(), 108);
-        assert_eq!(geometry.flops(), 2 * 24 * 108);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub struct Perturbation<'a> {
     pub partner: &'a [usize],
     /// Share ζ of a row itself.
     pub share: f32,
-    /// Where the noise comes from; [`Perturbation::counters`] says how much of it is used.
+    /// Where the noise comes from.
     pub seed: NoiseSeed,
 }
 
@@ -28,11 +28,6 @@ pub struct Perturbation<'a> {
 const CHUNK: usize = 16 * NOISE_BLOCK;
 
 impl Perturbation<'_> {
-    /// Counters of the noise sequence used for rows of `length` numbers.
-    pub fn counters(&self, length: usize) -> u64 {
-        2 * self.partner.len() as u64 * noise_counters(length)
-    }
-
     /// The seeds of the multiplicative and additive noise of a row.
     fn seeds(&self, row: usize, length: usize) -> [NoiseSeed; 2] {
         let stride = noise_counters(length);
@@ -234,7 +229,6 @@ mod tests {
                     assert!((gradient[row * length + i] - expected).abs() < 1e-5);
                 }
             }
-            assert_eq!(p.counters(length), 2 * rows as u64 * noise_counters(length));
         }
     }
 

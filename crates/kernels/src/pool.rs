@@ -78,6 +78,7 @@ pub fn threads() -> usize {
 }
 
 /// Runs `body` with kernels called from this thread using `count` threads; meant for tests and benchmarks.
+#[cfg(test)]
 pub fn scope_threads<T>(count: usize, body: impl FnOnce() -> T) -> T {
     let before = OVERRIDE.replace(count);
     let result = body();

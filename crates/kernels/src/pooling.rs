@@ -19,7 +19,6 @@ pub struct ImageShape {
 
 impl ImageShape {
     /// Numbers in the activations.
-    #[expect(clippy::len_without_is_empty, reason = "a shape is not a collection")]
     pub fn len(&self) -> usize {
         self.batch * self.height * self.width * self.channels
     }

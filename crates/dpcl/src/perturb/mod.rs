@@ -15,5 +15,5 @@ pub use bsc::{Bsc, BscConfig, DrawnHeads, LogitMoments};
 pub use class_loss::{ClassLosses, Term, class_means};
 pub use gaussian::Gaussian;
 pub use noise::Normals;
-pub use pfi::{DEEPEST, Disturbance, Mixing, Noise, NoiseKind, Pfi, PfiConfig, mix, perturb};
+pub use pfi::{DEEPEST, Disturbance, Mixing, NoiseKind, Pfi, PfiConfig, mix, perturb};
 pub use votes::{Scores, Votes, entropy};

@@ -8,8 +8,10 @@
 //!
 //! Noise is a constant in the backward pass; gradients reach both rows of a mixture.
 
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
+
+use dpcl_kernels::{PerturbMix, perturb_mix};
 
 use super::Normals;
 use crate::{
@@ -172,62 +174,57 @@ impl Disturbance {
         if depth != self.depth {
             return activations;
         }
-        let noise = self.noise(activations.dims().iter().product());
         match self.kind {
-            NoiseKind::Paper => mix(perturb(activations, noise), &self.mixing),
-            NoiseKind::Nfm => perturb(mix(activations, &self.mixing), noise),
-        }
-    }
-
-    /// Noise for `length` numbers, or none where every scale is zero.
-    fn noise(&self, length: usize) -> Option<Noise> {
-        if self.scales.iter().all(|&scale| scale == (0.0, 0.0)) {
-            return None;
-        }
-        let mut normals = Normals::new(self.key);
-        let draw = || match self.kind {
-            NoiseKind::Paper => normals.pair(),
-            NoiseKind::Nfm => (normals.symmetric(), normals.next_one()),
-        };
-        Some(Noise::new(&self.scales, length, draw))
-    }
-}
-
-/// Noise for every activation: h ← factor ⊙ h + shift.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Noise {
-    factor: Vec<f32>,
-    shift: Vec<f32>,
-}
-
-impl Noise {
-    /// Scales raw noise, drawn as (multiplicative, additive) pairs number by number, by each row's two scales.
-    pub fn new(scales: &[(f32, f32)], length: usize, mut draw: impl FnMut() -> (f32, f32)) -> Self {
-        let (mut factor, mut shift) = (Vec::with_capacity(length), Vec::with_capacity(length));
-        for &(multiplicative, additive) in scales {
-            for _ in 0..length / scales.len() {
-                let (product, sum) = draw();
-                factor.push(1.0 + multiplicative * product);
-                shift.push(additive * sum);
+            NoiseKind::Paper => {
+                let (multiplicative, additive) = self.scales.iter().copied().unzip();
+                let Mixing { coefficient, partners } = &self.mixing;
+                let (share, partner) = (*coefficient as f32, partners.clone());
+                perturb_mix(
+                    activations,
+                    PerturbMix { multiplicative, additive, partner, share, key: self.key },
+                )
+            }
+            NoiseKind::Nfm => {
+                let (factor, shift) = self.nfm_noise(activations.dims(), &activations.device().inner());
+                perturb(mix(activations, &self.mixing), factor, shift)
             }
         }
-        Self { factor, shift }
+    }
+
+    /// Factor and shift of every activation.
+    fn nfm_noise(&self, shape: [usize; 4], device: &Device) -> (Tensor<4>, Tensor<4>) {
+        let (multiplicative, additive): (Vec<f32>, Vec<f32>) = self.scales.iter().copied().unzip();
+        let rows = additive.len();
+        let change = PerturbMix {
+            multiplicative: vec![0.0; rows],
+            additive,
+            partner: (0..rows).collect(),
+            share: 1.0,
+            key: self.key,
+        };
+        let shift = perturb_mix(Tensor::zeros(shape, device), change);
+        let mut uniform = Normals::new(self.key);
+        let length = shape.iter().skip(1).product();
+        let row = |level: f32| (0..length).map(|_| 1.0 + level * uniform.symmetric()).collect::<Vec<_>>();
+        let factor: Vec<f32> = multiplicative.into_iter().flat_map(row).collect();
+        (Tensor::from_data(TensorData::new(factor, shape), device), shift)
     }
 }
 
-/// Disturbs activations [rows, height, width, channels] number by number.
-pub fn perturb(activations: Tensor<4>, noise: Option<Noise>) -> Tensor<4> {
-    let Some(noise) = noise else { return activations };
-    let (shape, device) = (activations.dims(), activations.device());
-    let tensor = |numbers| Tensor::<4>::from_data(TensorData::new(numbers, shape), &device);
-    activations * tensor(noise.factor) + tensor(noise.shift)
+/// Disturbs activations [rows, height, width, channels] number by number: factor ⊙ h + shift.
+pub fn perturb(activations: Tensor<4>, factor: Tensor<4>, shift: Tensor<4>) -> Tensor<4> {
+    activations * factor + shift
 }
 
 /// Mixes every row of activations [rows, height, width, channels] with its partner.
 pub fn mix(activations: Tensor<4>, mixing: &Mixing) -> Tensor<4> {
-    let partners: Vec<i64> = mixing.partners.iter().map(|&row| row as i64).collect();
-    let count = partners.len();
-    let partners = Tensor::<1, Int>::from_data(TensorData::new(partners, [count]), &activations.device());
-    let others = activations.clone().select(0, partners);
-    activations.mul_scalar(mixing.coefficient) + others.mul_scalar(1.0 - mixing.coefficient)
+    let none = vec![0.0; mixing.partners.len()];
+    let change = PerturbMix {
+        multiplicative: none.clone(),
+        additive: none,
+        partner: mixing.partners.clone(),
+        share: mixing.coefficient as f32,
+        key: 0,
+    };
+    perturb_mix(activations, change)
 }
