@@ -113,9 +113,13 @@ fn code(error: &anyhow::Error) -> u8 {
             return USAGE;
         }
         match cause.downcast_ref::<E>() {
-            Some(E::BadKey { .. } | E::BadConfig { .. } | E::UnknownName { .. } | E::OtherConfig { .. }) => {
-                return USAGE;
-            }
+            Some(
+                E::BadKey { .. }
+                | E::BadConfig { .. }
+                | E::UnknownName { .. }
+                | E::OtherConfig { .. }
+                | E::BadInstructionSet(_),
+            ) => return USAGE,
             Some(E::Interrupted) => return INTERRUPTED,
             _ => {}
         }

@@ -21,7 +21,8 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     let arguments = commands::Arguments::parse();
-    let code = arguments.execute().unwrap_or_else(|error| {
+    let outcome = dpcl::device::instruction_set().map_err(Into::into).and_then(|_| arguments.execute());
+    let code = outcome.unwrap_or_else(|error| {
         let failure = failure::Failure::from(&error);
         failure.tell();
         failure.code

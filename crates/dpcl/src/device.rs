@@ -4,6 +4,14 @@ use burn::tensor::Device;
 
 use crate::error::{Error, Result};
 
+/// The instruction set the CPU's kernels will run on.
+///
+/// # Errors
+/// When the environment asks for one that does not exist or that this processor lacks.
+pub fn instruction_set() -> Result<&'static str> {
+    Ok(dpcl_kernels::Isa::from_environment()?.name())
+}
+
 /// Devices this program was built for.
 pub const DEVICES: &[&str] = &[
     "cpu",

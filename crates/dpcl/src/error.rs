@@ -108,6 +108,10 @@ pub enum Error {
     #[error("interrupted")]
     Interrupted,
 
+    /// `DPCL_ISA` asks for an instruction set that does not exist or that this processor lacks.
+    #[error("environment variable {}", dpcl_kernels::ISA_VARIABLE)]
+    BadInstructionSet(#[from] dpcl_kernels::IsaError),
+
     /// Training ran away.
     #[error("the loss became {loss} at learning rate {rate} on a batch of classes {labels:?}")]
     LossNotFinite {
@@ -161,6 +165,9 @@ impl Error {
             Self::UnknownName { known, .. } => Some(format!("known names: {}", known.join(", "))),
             Self::OtherConfig { .. } => {
                 Some("give another `--name` or `--out`; records are never overwritten".into())
+            }
+            Self::BadInstructionSet(_) => {
+                Some(format!("unset {} to use the widest set there is", dpcl_kernels::ISA_VARIABLE))
             }
             Self::LossNotFinite { .. } => Some("lower `lr`, or look for damaged images".into()),
             Self::NoClassYet => Some("call `observe` with at least one labelled image first".into()),
