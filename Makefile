@@ -1,6 +1,6 @@
 # One place for what people and CI run. `make check` is everything CI decides on.
 
-.PHONY: check test lint format docs browser bench miri
+.PHONY: check test lint format docs browser bench miri gpu
 
 check: test lint
 
@@ -32,3 +32,7 @@ bench:
 # The unsafe code under Miri, on the portable path (needs a nightly toolchain with Miri).
 miri:
 	MIRIFLAGS="-Zmiri-disable-isolation" cargo +nightly miri test -p dpcl-kernels --lib
+
+# The program for graphics processors (stock Burn operators there); run it with `--set device=vulkan`.
+gpu:
+	cargo build --release --features dpcl-cli/vulkan

@@ -162,7 +162,6 @@ impl Conductor<'_> {
         let program = std::env::current_exe().context("cannot find the program itself")?;
         let mut child = Command::new(program)
             .arg("run-one")
-            .env("RAYON_NUM_THREADS", self.shares.threads.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use toml::{Table, Value};
 
-use crate::{failure::Usage, seeds::Seeds};
+use crate::seeds::Seeds;
 
 /// Flags of a run, all optional: what is not given comes from the configuration.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -150,8 +150,8 @@ struct Network {
 }
 
 impl Flags {
-    /// The keys that were given, `--set` over the flags, to be laid over `below`.
-    pub fn over(&self, below: &Table) -> anyhow::Result<Table> {
+    /// The keys that were given, `--set` over the flags.
+    pub fn table(&self) -> anyhow::Result<Table> {
         let mut table = Table::new();
         let learning = &self.learning;
         if !learning.method.is_empty() {
@@ -170,19 +170,17 @@ impl Flags {
         put(&mut table, "model", self.network.model.clone());
         put(&mut table, "width", self.network.width);
         put(&mut table, "size", self.network.size);
-        let assigned = crate::layers::assignments(&self.set)?;
-        let known = assigned.get("scenario").or_else(|| below.get("scenario"));
-        self.stream.put(&mut table, known.and_then(Value::as_str))?;
-        crate::layers::lay(&mut table, assigned);
+        self.stream.put(&mut table);
+        crate::layers::lay(&mut table, crate::layers::assignments(&self.set)?);
         Ok(table)
     }
 }
 
 impl Stream {
-    fn put(&self, table: &mut Table, known: Option<&str>) -> anyhow::Result<()> {
+    fn put(&self, table: &mut Table) {
         put(table, "dataset", self.dataset.clone());
         put(table, "data_dir", path(self.data_dir.as_ref()));
-        put(table, "scenario", self.scenario_for(known)?);
+        put(table, "scenario", self.scenario.clone());
         put(table, "n", self.n);
         put(table, "m", self.m);
         put(table, "tasks", self.tasks);
@@ -191,26 +189,6 @@ impl Stream {
         put(table, "per_class", self.per_class);
         put(table, "holdout", self.holdout);
         put(table, "split", path(self.split.as_ref()));
-        Ok(())
-    }
-
-    /// The i-Blurry family names a scenario by N and M alone: all classes disjoint, none, or some.
-    fn scenario_for(&self, known: Option<&str>) -> anyhow::Result<Option<String>> {
-        if self.scenario.is_some() {
-            return Ok(self.scenario.clone());
-        }
-        let mixes = known.is_some_and(|scenario| scenario.contains("blurry"));
-        match (self.n, self.m) {
-            (Some(n), _) if n >= 100.0 => Ok(Some("disjoint".into())),
-            (Some(n), _) if n <= 0.0 => Ok(Some("blurry".into())),
-            (Some(_), _) => Ok(Some("i-blurry".into())),
-            (None, Some(_)) if !mixes => Err(Usage::with_hint(
-                format!("`--m` says nothing about the scenario `{}`", known.unwrap_or("disjoint")),
-                "add `--n` (per cent of disjoint classes), or `--scenario blurry`",
-            )
-            .into()),
-            _ => Ok(None),
-        }
     }
 }
 

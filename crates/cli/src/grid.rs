@@ -12,6 +12,7 @@ use crate::{
     flags::Flags,
     keys,
     layers::{self, Source},
+    scenario,
     seeds::Seeds,
 };
 
@@ -56,25 +57,54 @@ pub struct Grid {
 pub fn plan(asked: &[String], flags: &Flags, wishes: &Wishes) -> anyhow::Result<Grid> {
     let default = ["default".to_owned()];
     let asked = if asked.is_empty() { &default[..] } else { asked };
-    let mut grid = Grid { runs: Vec::new(), folders: Vec::new(), jobs: wishes.jobs, threads: wishes.threads };
-    for asked in asked {
-        let source = layers::read(asked)?;
-        let added = add(&mut grid, source, flags, wishes);
-        // A preset is right by itself: what is wrong was said in a flag.
-        if crate::presets::find(asked).is_some() { added? } else { added.with_context(|| asked.clone())? }
+    let grid = lay_out(asked, flags, wishes, Labels::Methods)?;
+    let Err(shared) = refuse_shared_folders(&grid.runs) else { return Ok(grid) };
+    if asked.len() == 1 {
+        return Err(shared);
     }
-    refuse_shared_folders(&grid.runs)?;
+    let grid = lay_out(asked, flags, wishes, Labels::Sources)?;
+    refuse_shared_folders(&grid.runs).map_err(|_| shared)?;
     Ok(grid)
 }
 
-fn add(grid: &mut Grid, source: Source, flags: &Flags, wishes: &Wishes) -> anyhow::Result<()> {
-    let Source { name, mut table } = source;
-    let above = flags.over(&table)?;
-    layers::lay(&mut table, above);
+/// How runs without a `label` are called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Labels {
+    /// By their method.
+    Methods,
+    /// By their configuration's name as well: several of one folder have the same methods.
+    Sources,
+}
+
+fn lay_out(asked: &[String], flags: &Flags, wishes: &Wishes, labels: Labels) -> anyhow::Result<Grid> {
+    let mut grid = Grid { runs: Vec::new(), folders: Vec::new(), jobs: wishes.jobs, threads: wishes.threads };
+    for asked in asked {
+        let source = layers::read(asked)?;
+        let added = add(&mut grid, source, flags, wishes, labels);
+        // A preset is right by itself: what is wrong was said in a flag.
+        if crate::presets::find(asked).is_some() { added? } else { added.with_context(|| asked.clone())? }
+    }
+    Ok(grid)
+}
+
+fn add(
+    grid: &mut Grid,
+    source: Source,
+    flags: &Flags,
+    wishes: &Wishes,
+    labels: Labels,
+) -> anyhow::Result<()> {
+    let Source { name: stem, mut table } = source;
+    let above = flags.table()?;
+    let scenario = scenario::inferred(&table, &above)?;
+    layers::lay_over_source(&mut table, above);
+    if let Some(scenario) = scenario {
+        table.insert("scenario".into(), Value::from(scenario));
+    }
 
     let methods = methods(&mut table)?;
     let seeds = seeds(&mut table)?;
-    let name = wishes.name.clone().or(text(&mut table, "name")?).unwrap_or(name);
+    let name = wishes.name.clone().or(text(&mut table, "name")?).unwrap_or_else(|| stem.clone());
     if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
         return Err(dpcl::Error::bad_key("name", "must be a plain name: it becomes a folder").into());
     }
@@ -96,6 +126,10 @@ fn add(grid: &mut Grid, source: Source, flags: &Flags, wishes: &Wishes) -> anyho
             let mut table = table.clone();
             table.insert("method".into(), Value::from(method.as_str()));
             table.insert("seed".into(), Value::Integer(seed as i64));
+            if labels == Labels::Sources && !table.contains_key("label") {
+                let label = if methods.len() == 1 { stem.clone() } else { format!("{stem}-{method}") };
+                table.insert("label".into(), Value::from(label));
+            }
             let config = Config::from_table(table.clone()).map_err(|error| explain_unknown(&table, error))?;
             let mut config = config.resolve()?;
             let settings = &mut config.settings;

@@ -44,17 +44,44 @@ fn parse(text: &str, origin: &str) -> anyhow::Result<Table> {
     })
 }
 
+/// Lays what was said on the command line over a file or preset. A network named there comes with its own width and
+/// image size: those of the network below it go.
+pub fn lay_over_source(below: &mut Table, above: Table) {
+    if above.contains_key("model") {
+        below.remove("width");
+        below.remove("size");
+    }
+    lay(below, above);
+}
+
 /// Lays `above` over `below`, tables key by key. `seed` and `seeds` are two ways to say one thing, so either replaces
 /// the other.
-pub fn lay(below: &mut Table, above: Table) {
+pub fn lay(below: &mut Table, mut above: Table) {
+    spell_out(below);
+    spell_out(&mut above);
     for (one, other) in [("seed", "seeds"), ("seeds", "seed")] {
         if above.contains_key(one) && !above.contains_key(other) {
             below.remove(other);
         }
     }
+    merge(below, above);
+}
+
+/// Gives a key that has two names its own. A table with both is left for the reader of configurations to refuse.
+fn spell_out(table: &mut Table) {
+    const ALIAS: &str = "updates_per_sample";
+    const KEY: &str = "updates";
+    if !table.contains_key(KEY)
+        && let Some(value) = table.remove(ALIAS)
+    {
+        table.insert(KEY.to_owned(), value);
+    }
+}
+
+fn merge(below: &mut Table, above: Table) {
     for (key, value) in above {
         match (below.get_mut(&key), value) {
-            (Some(Value::Table(below)), Value::Table(above)) => lay(below, above),
+            (Some(Value::Table(below)), Value::Table(above)) => merge(below, above),
             (_, value) => {
                 below.insert(key, value);
             }
@@ -113,6 +140,27 @@ mod tests {
         assert_eq!(below, table("seed = 7"));
         lay(&mut below, table("seeds = '1..3'"));
         assert_eq!(below, table("seeds = '1..3'"));
+    }
+
+    #[test]
+    fn a_network_named_above_comes_with_its_own_width_and_size() {
+        let mut below = table("model = 'resnet18'\nwidth = 12\nsize = 28\nlr = 0.1");
+        lay_over_source(&mut below, table("lr = 0.2"));
+        assert_eq!(below, table("model = 'resnet18'\nwidth = 12\nsize = 28\nlr = 0.2"));
+        lay_over_source(&mut below, table("model = 'slim'\nsize = 32"));
+        assert_eq!(below, table("model = 'slim'\nsize = 32\nlr = 0.2"));
+        let said = assignments(&["width=8", "model=slim"].map(String::from)).unwrap();
+        assert_eq!(said, table("width = 8\nmodel = 'slim'"));
+    }
+
+    #[test]
+    fn both_names_of_a_key_mean_the_same_key() {
+        let mut below = table("updates = 1.0");
+        lay(&mut below, table("updates_per_sample = 2"));
+        assert_eq!(below, table("updates = 2"));
+        let mut below = table("updates_per_sample = 2");
+        lay(&mut below, table("updates = 3"));
+        assert_eq!(below, table("updates = 3"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod layers;
 mod message;
 mod output;
 mod presets;
+mod scenario;
 mod seeds;
 mod show;
 mod signals;

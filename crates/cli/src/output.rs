@@ -40,9 +40,9 @@ pub fn data_colour() -> bool {
     io::stdout().is_terminal() && console::colors_enabled()
 }
 
-/// Whether somebody watches stderr.
+/// Whether somebody watches stderr on a terminal that can redraw lines.
 pub fn watched() -> bool {
-    io::stderr().is_terminal()
+    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|kind| kind != "dumb")
 }
 
 fn columns(terminal: &console::Term) -> usize {

@@ -121,7 +121,8 @@ fn a_download_without_a_network_says_what_to_do_by_hand() {
 #[test]
 fn an_instruction_set_that_is_none_is_refused() {
     let place = Place::new();
-    let answer = Answer::of(&place.program().args(["list", "methods"]).env("DPCL_ISA", "mmx").output().unwrap());
+    let answer =
+        Answer::of(&place.program().args(["list", "methods"]).env("DPCL_ISA", "mmx").output().unwrap());
     assert_eq!(answer.code, 2, "{}", answer.whole());
     assert!(answer.talk().contains("unknown instruction set `mmx`"), "{}", answer.stderr);
     assert!(answer.talk().contains("hint: unset DPCL_ISA"), "{}", answer.stderr);

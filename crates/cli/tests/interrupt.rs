@@ -1,4 +1,4 @@
-//! Stopping from outside: records stay whole, the exit code says so, and the same command goes on.
+//! Stopping from outside: records stay whole, the exit code says so, and the same command starts over.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "its helpers only serve tests")]
@@ -45,7 +45,7 @@ fn a_signal_ends_the_grid_with_130_and_advice() {
     for signal in ["-INT", "-TERM"] {
         let (place, answer) = stopped_by(signal);
         assert_eq!(answer.code, 130, "{}", answer.whole());
-        assert!(answer.talk().contains("the same command continues"), "{}", answer.stderr);
+        assert!(answer.talk().contains("the same command keeps finished runs"), "{}", answer.stderr);
         assert!(!place.has("runs/long/er-seed1/result.json"));
         assert!(!place.has("runs/long/er-seed1/error.txt"));
     }
@@ -64,8 +64,8 @@ fn a_run_whose_watcher_dies_stops_by_itself_and_can_be_started_again() {
     let refused = place.say(quick);
     assert_eq!(refused.code, 2, "{}", refused.whole());
     loop {
-        let config = std::fs::File::open(place.path().join("runs/long/er-seed1/config.toml")).unwrap();
-        if config.try_lock().is_ok() {
+        let lock = std::fs::File::open(place.path().join("runs/long/er-seed1/lock")).unwrap();
+        if lock.try_lock().is_ok() {
             break;
         }
         assert!(begun.elapsed() < Duration::from_secs(60), "the run goes on without a watcher");

@@ -3,18 +3,17 @@
 //! Keys common to all methods are fields of [`Settings`]; a method's own keys live in a table of its name and are
 //! checked by the method itself. A resolved configuration names every value, so that a record explains itself.
 
+mod check;
+
 use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     data::Policy,
-    device,
     error::{Error, Result},
-    memory::Memory,
-    methods,
-    model::{Architecture, Family, MODELS},
-    rate,
+    methods::{self, METHODS, MethodInfo},
+    model::{Family, MODELS},
     stream::{BlurryOrder, Scenario, StreamSettings, SuperclassOrder},
 };
 
@@ -50,9 +49,9 @@ pub struct Settings {
     pub tasks: usize,
     /// Per cent of classes that are disjoint (i-blurry).
     pub n: f64,
-    /// Per cent of the blurry classes' samples that are mixed (blurry, i-blurry).
+    /// Per cent of the blurry classes' samples that are mixed (blurry, i-blurry, rm-blurry).
     pub m: f64,
-    /// Whether mixed samples are shuffled in or come last (blurry, i-blurry).
+    /// Whether mixed samples are shuffled in or come last (blurry, i-blurry, rm-blurry).
     pub blurry_order: BlurryOrder,
     /// Seeded or one of the published orders A–E (superclass).
     pub superclass_order: SuperclassOrder,
@@ -203,6 +202,10 @@ impl Config {
     /// # Errors
     /// When a key is unknown or has a value of another type.
     pub fn from_table(mut table: toml::Table) -> Result<Self> {
+        if table.contains_key("updates") && table.contains_key("updates_per_sample") {
+            let problem = "is another name of `updates`; give only one of the two";
+            return Err(Error::bad_key("updates_per_sample", problem));
+        }
         let mut sections = BTreeMap::new();
         for name in methods::section_names() {
             match table.remove(name) {
@@ -281,17 +284,29 @@ impl Config {
         settings.check()?;
         settings.check_names()?;
         let section = resolved.sections.remove(info.section).unwrap_or_default();
-        let section = (info.check)(section).map_err(|error| match error {
-            Error::BadKey { key, problem } => Error::bad_key(format!("{}.{key}", info.section), problem),
-            error => error,
-        })?;
-        // Other methods' tables say nothing about this run.
+        let section = checked(info, section)?;
+        // Other methods' tables say nothing about this run, but a slip in them is a slip.
+        for other in METHODS {
+            if let Some(section) = resolved.sections.remove(other.section) {
+                checked(other, section)?;
+            }
+        }
         resolved.sections.clear();
         if !section.is_empty() {
             resolved.sections.insert(info.section.to_owned(), section);
         }
+        // A method refuses what does not go together when it is built, which needs no data.
+        (info.build)(&resolved)?;
         Ok(resolved)
     }
+}
+
+/// A method's own table, complete and checked; errors name the table.
+fn checked(info: &MethodInfo, section: toml::Table) -> Result<toml::Table> {
+    (info.check)(section).map_err(|error| match error {
+        Error::BadKey { key, problem } => Error::bad_key(format!("{}.{key}", info.section), problem),
+        error => error,
+    })
 }
 
 /// Names the key that cannot be read: every key has a default, so each can be read alone.
@@ -323,55 +338,5 @@ impl Settings {
             holdout: self.holdout,
             split: self.split.clone(),
         }
-    }
-
-    /// Refuses names nothing has, before anything is built.
-    fn check_names(&self) -> Result<()> {
-        Architecture::named(&self.model, self.width, self.bn_eps, self.bn_momentum)?;
-        device::named(&self.device)?;
-        if let Some(rate) = &self.rate {
-            rate::build(rate, self)?;
-        }
-        if let Some(scheme) = &self.memory_scheme {
-            Memory::new(scheme, 0, self.seed)?;
-        }
-        Ok(())
-    }
-
-    fn check(&self) -> Result<()> {
-        self.stream().check()?;
-        let positive = |key: &str, value: f64| {
-            (value > 0.0 && value.is_finite())
-                .then_some(())
-                .ok_or_else(|| Error::bad_key(key, format!("must be a positive number, not {value}")))
-        };
-        let share = |key: &str, value: f64| {
-            (0.0..=1.0)
-                .contains(&value)
-                .then_some(())
-                .ok_or_else(|| Error::bad_key(key, format!("must lie between 0 and 1, not {value}")))
-        };
-        positive("lr", self.lr)?;
-        positive("lr_decay", self.lr_decay)?;
-        positive("bn_eps", self.bn_eps)?;
-        positive("cutmix_alpha", self.cutmix_alpha)?;
-        positive("updates", self.updates.unwrap_or(1.0))?;
-        share("bn_momentum", self.bn_momentum)?;
-        share("cutmix_prob", self.cutmix_prob.unwrap_or(0.0))?;
-        match self.batch {
-            Some(batch) if batch < 2 || batch % 2 == 1 => {
-                let problem = format!("must be an even number of at least 2, not {batch}");
-                return Err(Error::bad_key("batch", problem));
-            }
-            _ => {}
-        }
-        if self.size.is_some_and(|size| size < 8) {
-            return Err(Error::bad_key("size", "must be at least 8 pixels"));
-        }
-        let label = self.label.as_deref().unwrap_or_default();
-        if label.is_empty() || label.contains(['/', '\\']) || label.starts_with('.') {
-            return Err(Error::bad_key("label", "must be a plain name: it becomes a folder"));
-        }
-        Ok(())
     }
 }

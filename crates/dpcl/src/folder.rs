@@ -8,12 +8,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use dpcl_report::record::{Event, RunResult};
+use dpcl_report::record::{CONFIG_FILE, EVENTS_FILE, Event, RESULT_FILE, RunResult};
 
 use crate::{
     config::{Config, NEUTRAL_KEYS},
     error::{Error, Result},
 };
+
+const MOVE_AWAY: &str = "the record is damaged; move the folder away";
 
 /// What a folder holds for a configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,25 +57,28 @@ impl RunFolder {
     /// # Errors
     /// When it belongs to another configuration or cannot be read.
     pub fn status(&self, config: &Config) -> Result<Status> {
-        let path = self.path.join("config.toml");
+        let path = self.path.join(CONFIG_FILE);
         if !path.exists() {
-            return Ok(Status::Missing);
+            return match [EVENTS_FILE, RESULT_FILE].iter().find(|file| self.path.join(file).exists()) {
+                None => Ok(Status::Missing),
+                Some(file) => {
+                    Err(Error::bad_data(path, format!("is missing, but {file} is there"), MOVE_AWAY))
+                }
+            };
         }
         let text = fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))?;
-        let stored = text.parse::<toml::Table>().map_err(|error| {
-            Error::bad_data(&path, error.message(), "the record is damaged; move the folder away")
-        })?;
-        if let Some(key) = first_difference(&stored, &config.to_table()) {
+        let stored = text.parse::<toml::Table>();
+        let stored = stored.map_err(|error| Error::bad_data(&path, error.message(), MOVE_AWAY))?;
+        if let Some(key) = first_difference(&complete(stored), &complete(config.to_table())) {
             return Err(Error::OtherConfig { path: self.path.clone(), key });
         }
-        let result = self.path.join("result.json");
+        let result = self.path.join(RESULT_FILE);
         if !result.exists() {
             return Ok(Status::Begun);
         }
         let text = fs::read_to_string(&result).map_err(|source| Error::io("read", &result, source))?;
-        let result = serde_json::from_str(&text).map_err(|error| {
-            Error::bad_data(&result, error.to_string(), "the record is damaged; move the folder away")
-        })?;
+        let result = serde_json::from_str(&text)
+            .map_err(|error| Error::bad_data(&result, error.to_string(), MOVE_AWAY))?;
         Ok(Status::Finished(Box::new(result)))
     }
 
@@ -81,15 +86,18 @@ impl RunFolder {
     /// under a numbered name.
     ///
     /// # Errors
-    /// When the folder cannot be written.
+    /// When the run is finished, the folder belongs to another configuration or it cannot be written.
     pub fn begin(&self, config: &Config) -> Result<EventLog> {
+        if let Status::Finished(_) = self.status(config)? {
+            return Err(self.finished());
+        }
         let write = |action, path: &Path, source| Error::io(action, path, source);
         fs::create_dir_all(&self.path).map_err(|source| write("create", &self.path, source))?;
-        let path = self.path.join("config.toml");
+        let path = self.path.join(CONFIG_FILE);
         if !path.exists() {
             write_whole(&path, config.to_toml().as_bytes())?;
         }
-        let path = self.path.join("events.jsonl");
+        let path = self.path.join(EVENTS_FILE);
         if path.exists() {
             let aside = (1..).map(|number| self.path.join(format!("events.interrupted-{number}.jsonl")));
             let aside = aside.into_iter().find(|aside| !aside.exists()).unwrap_or_else(|| path.clone());
@@ -103,10 +111,19 @@ impl RunFolder {
     /// Ends the record.
     ///
     /// # Errors
-    /// When the result cannot be written.
+    /// When there is a result already or it cannot be written.
     pub fn finish(&self, result: &RunResult) -> Result<()> {
+        let path = self.path.join(RESULT_FILE);
+        if path.exists() {
+            return Err(self.finished());
+        }
         let text = serde_json::to_string_pretty(result).expect("a result is plain data with string keys");
-        write_whole(&self.path.join("result.json"), text.as_bytes())
+        write_whole(&path, text.as_bytes())
+    }
+
+    fn finished(&self) -> Error {
+        let hint = "records are never overwritten; make the run in another folder";
+        Error::bad_data(self.path.join(RESULT_FILE), "the run is finished already", hint)
     }
 }
 
@@ -126,6 +143,15 @@ impl EventLog {
         let written = writeln!(self.file, "{line}").and_then(|()| self.file.flush());
         written.map_err(|source| Error::io("write", &self.path, source))
     }
+
+    /// Ends the log: what was written is on disk afterwards, whatever happens to the machine.
+    ///
+    /// # Errors
+    /// When the disk does not take it.
+    pub fn close(mut self) -> Result<()> {
+        let closed = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
+        closed.map_err(|source| Error::io("write", &self.path, source))
+    }
 }
 
 /// Writes a file under a temporary name, syncs it and renames it into place, so that it is there whole or not at all.
@@ -140,7 +166,25 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
         file.sync_all()?;
         fs::rename(&partial, path)
     };
-    write().map_err(|source| Error::io("write", path, source))
+    write().map_err(|source| Error::io("write", path, source))?;
+    sync_folder_of(path);
+    Ok(())
+}
+
+/// A new name outlives a loss of power only once its folder is synced. Not every system can do that, and the file is
+/// whole either way.
+fn sync_folder_of(path: &Path) {
+    if cfg!(unix) {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let _ = File::open(parent.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
+    }
+}
+
+/// The table with keys it lacks at their defaults, so that a record from before a key existed is still recognised.
+/// One that cannot be read or run is left as it is.
+fn complete(table: toml::Table) -> toml::Table {
+    let config = Config::from_table(table.clone()).and_then(|config| config.resolve());
+    config.map_or(table, |config| config.to_table())
 }
 
 /// The first key, dotted, in which two configurations differ, results-neutral keys aside.
@@ -158,4 +202,43 @@ fn first_difference(stored: &toml::Table, wanted: &toml::Table) -> Option<String
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begun() -> (tempfile::TempDir, RunFolder, Config) {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::at(place.path().join("run"));
+        let config = Config::default().resolve().unwrap();
+        folder.begin(&config).unwrap().close().unwrap();
+        (place, folder, config)
+    }
+
+    #[test]
+    fn keys_that_an_older_record_lacks_count_as_their_defaults() {
+        let (_place, folder, config) = begun();
+        let path = folder.path().join(CONFIG_FILE);
+        let mut stored = config.to_table();
+        stored.remove("cutmix_alpha").unwrap();
+        stored.remove("eval_period").unwrap();
+        fs::write(&path, toml::to_string(&stored).unwrap()).unwrap();
+        assert_eq!(folder.status(&config).unwrap(), Status::Begun);
+
+        let mut other = config.clone();
+        other.settings.cutmix_alpha = 0.5;
+        let refused = folder.status(&other).unwrap_err();
+        assert!(matches!(refused, Error::OtherConfig { key, .. } if key == "cutmix_alpha"));
+    }
+
+    #[test]
+    fn a_record_without_its_configuration_is_damaged_not_missing() {
+        let (_place, folder, config) = begun();
+        fs::remove_file(folder.path().join(CONFIG_FILE)).unwrap();
+        assert!(matches!(folder.status(&config), Err(Error::BadData { .. })));
+        assert!(matches!(folder.begin(&config), Err(Error::BadData { .. })));
+        fs::remove_file(folder.path().join(EVENTS_FILE)).unwrap();
+        assert_eq!(folder.status(&config).unwrap(), Status::Missing);
+    }
 }

@@ -17,6 +17,7 @@ use crate::{
     memory::{Memory, Sample},
     methods::{self, Core, Knowledge, Method, Step},
     model::{Architecture, Growth, Model},
+    process,
     state::{Persist, State},
     weights_file,
 };
@@ -75,6 +76,18 @@ impl From<i64> for Label {
     }
 }
 
+impl From<i32> for Label {
+    fn from(number: i32) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl From<u32> for Label {
+    fn from(number: u32) -> Self {
+        Self::Number(number.into())
+    }
+}
+
 impl From<usize> for Label {
     fn from(number: usize) -> Self {
         Self::Number(number as i64)
@@ -117,7 +130,7 @@ pub struct Learner {
 
 impl Learner {
     /// A learner that knows no class yet. Images of `shape` are expected; their colours are normalised with the
-    /// configured `mean` and `std` (0.5 and 0.25 unless given).
+    /// configured `mean` and `std` (0.5 and 0.25 unless given). The configured number of threads holds for the process.
     ///
     /// # Errors
     /// When the configuration or the shape cannot be run, or the file of initial weights cannot be read.
@@ -132,12 +145,13 @@ impl Learner {
         let settings = &config.settings;
         let info = methods::find(&settings.method)?;
         let device = device::named(&settings.device)?;
+        dpcl_kernels::set_threads(process::threads(settings.threads));
         let architecture =
             Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
         let method = (info.build)(&config)?;
         let mut model = Model::new(architecture, method.heads(), settings.seed, &device);
         if let Some(path) = &settings.weights {
-            weights_file::load_encoder(Path::new(path), &mut model.encoder)?;
+            weights_file::load_encoder(Path::new(path), model.encoder_mut())?;
         }
         let growth = Growth {
             keep_bias: settings.head_keep_bias,
@@ -237,6 +251,9 @@ impl Learner {
             return Err(Error::NoClassYet);
         }
         images.iter().try_for_each(|image| self.check(image))?;
+        if images.is_empty() {
+            return Ok(Vec::new());
+        }
         self.method.predict(&self.core, images)
     }
 
@@ -277,7 +294,8 @@ impl Learner {
 
     fn check(&self, image: &Image) -> Result<()> {
         let found = Shape { channels: 3, height: image.height, width: image.width };
-        if found != self.shape {
+        let whole = image.pixels.len() == found.height * found.width * found.channels;
+        if found != self.shape || !whole {
             return Err(Error::WrongShape { expected: self.shape.to_string(), found: found.to_string() });
         }
         Ok(())

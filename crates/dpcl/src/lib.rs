@@ -4,7 +4,7 @@
 //! answers at any time. Folders are the pipeline:
 //!
 //! [`data`] → [`stream`] → [`batch`] ([`augment`]) → [`methods`] ([`model`], [`perturb`], [`memory`], [`rate`]) →
-//! [`eval`] → record.
+//! evaluation → record.
 //!
 //! # Example
 //!
@@ -37,7 +37,7 @@ pub mod config;
 pub mod data;
 pub mod device;
 pub mod error;
-pub mod eval;
+mod eval;
 pub mod folder;
 pub mod learner;
 pub mod memory;

@@ -62,7 +62,12 @@ impl Random {
         }
         let first = self.gamma(alpha);
         let second = self.gamma(beta);
-        first / (first + second)
+        let sum = first + second;
+        if sum > 0.0 {
+            return first / sum;
+        }
+        // Both were too small for a float, which only happens where the distribution is nearly that of a coin.
+        if self.chance(alpha / (alpha + beta)) { 1.0 } else { 0.0 }
     }
 
     /// Shuffles in place (Fisher–Yates).
@@ -143,6 +148,15 @@ mod tests {
         let second = draws.iter().map(|x| x * x).sum::<f64>() / draws.len() as f64;
         assert!((mean - 0.285_714_3).abs() < 2e-3, "{mean}");
         assert!((second - 0.107_142_9).abs() < 2e-3, "{second}");
+    }
+
+    #[test]
+    fn beta_of_tiny_parameters_is_a_coin() {
+        let mut random = Random::named(3, "beta");
+        let draws: Vec<f64> = (0..10_000).map(|_| random.beta(1e-4, 1e-4)).collect();
+        assert!(draws.iter().all(|draw| (0.0..=1.0).contains(draw)));
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        assert!((mean - 0.5).abs() < 0.03, "{mean}");
     }
 
     #[test]

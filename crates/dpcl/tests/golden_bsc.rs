@@ -57,14 +57,14 @@ fn prediction(case: &Case) -> Prediction {
     let deviations: Nested<Vec<Vec<f32>>> = case.input("deviations_heads_classes_columns_q");
     let present: Nested<Vec<f32>> = case.input("current_phi_heads_classes_q");
     let fresh: Vec<bool> = case.input("class_never_collected");
-    let draws = case.input["z1_draws_heads_classes_q"].as_array().unwrap().len();
+    let draws = case.input::<Vec<Value>>("z1_draws_heads_classes_q").len();
     let (count, features) = (mean.len(), mean[0][0].len() - 1);
 
     let mut heads = Heads::new(count, features, &Device::flex());
     for class in 0..fresh.len() {
-        let weights: Vec<Vec<f32>> =
-            (0..count).map(|head| present[head][class][..features].to_vec()).collect();
-        let biases: Vec<Vec<f32>> = (0..count).map(|head| vec![present[head][class][features]]).collect();
+        let rows = || present.iter().map(|head| head[class].split_at(features));
+        let weights: Vec<Vec<f32>> = rows().map(|(weights, _)| weights.to_vec()).collect();
+        let biases: Vec<Vec<f32>> = rows().map(|(_, bias)| bias.to_vec()).collect();
         heads.grow_with(&weights, &biases);
     }
     let config = BscConfig { heads: count, rank: case.input("rank"), draws, window: 0 };

@@ -1,6 +1,8 @@
 //! Perturbed interpolation, class losses, disagreement, and the memory and rate that follow it, against an independent
 //! implementation.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 mod reference;
 
 use burn::tensor::{Device, Tensor, TensorData};

@@ -46,9 +46,9 @@ fn golden_resnet_step() {
     let architecture = Architecture::named("resnet18", Some(8), 1e-6, 0.1).unwrap();
     let mut model = Model::new(architecture, 1, 1, &device);
     let init = part(&file, "init.");
-    model.encoder.load(&init).unwrap();
+    model.encoder_mut().load(&init).unwrap();
     model.heads.load(&heads_part(&init, 10)).unwrap();
-    let count = model.encoder.weights().count() + model.heads.weights().count();
+    let count = model.encoder().weights().count() + model.heads.weights().count();
     assert_eq!(count, case.expected::<usize>("parameter_count"));
 
     let images = Tensor::<4>::from_data(TensorData::new(file["input"].floats(), [4, 3, 32, 32]), &device)
@@ -109,13 +109,13 @@ fn check_gradients(
             assert!(error < tolerance, "{prefix}{name}: {error}");
         }
     };
-    turned(model.encoder.weights(), &outcome.encoder, "");
+    turned(model.encoder().weights(), &outcome.encoder, "");
     turned(model.heads.weights(), &outcome.heads, "head.");
 }
 
 fn check_running(model: &Model, case: &Case) {
     let mut state = State::default();
-    model.encoder.save(&mut state);
+    model.encoder().save(&mut state);
     for (key, name) in [
         ("stem_bn_running_mean_after_step1", "stem.bn.running_mean"),
         ("stem_bn_running_var_after_step1", "stem.bn.running_var"),
@@ -128,7 +128,7 @@ fn check_running(model: &Model, case: &Case) {
 fn check_after(model: &Model, file: &BTreeMap<String, reference::Tensor>, case: &Case) {
     let tolerance = |key: &str| case.tolerance[key].as_f64().unwrap();
     let mut state = State::default();
-    model.encoder.save(&mut state);
+    model.encoder().save(&mut state);
     state.save_part("head", &model.heads);
     let (mut above, mut count) = (0, 0);
     for (name, array) in &state.arrays {
@@ -152,7 +152,7 @@ fn golden_adam() {
         let width = start.len();
         let mut weights = Weights::default();
         weights.push("p", FileLayout::Vector, matrix(start, [1, width], &device));
-        let mut adam = Adam::default();
+        let mut adam = Adam::new(&Device::flex());
         let discard = case.input.get("discard_before_step").and_then(Value::as_u64);
         for (step, gradient) in gradients.into_iter().enumerate() {
             if discard == Some(step as u64 + 1) {
@@ -238,7 +238,7 @@ fn check_moments(case: &Case, heads: &Heads, keep: bool) {
     state.put_array("second.weight", Array::floats(shape, transposed(&v_weight)));
     state.put_array("first.bias", Array::floats([1, classes - 1], case.input("adam_m_bias")));
     state.put_array("second.bias", Array::floats([1, classes - 1], case.input("adam_v_bias")));
-    let mut adam = Adam::default();
+    let mut adam = Adam::new(&Device::flex());
     adam.load(&state).unwrap();
     if !keep {
         adam.forget(heads.names());

@@ -33,9 +33,9 @@ fn write_weights(width: usize, path: &std::path::Path) -> State {
             (name, (array.shape.clone(), floats.iter().flat_map(|float| float.to_le_bytes()).collect()))
         })
         .collect();
-    let views = bytes
-        .iter()
-        .map(|(name, (shape, bytes))| (name.as_str(), TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap()));
+    let views = bytes.iter().map(|(name, (shape, bytes))| {
+        (name.as_str(), TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap())
+    });
     std::fs::write(path, safetensors::serialize(views, None).unwrap()).unwrap();
     state
 }

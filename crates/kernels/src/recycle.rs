@@ -32,7 +32,7 @@ pub struct Buffer {
     length: usize,
 }
 
-/// Most bytes the store keeps; what exceeds it goes back to the system.
+/// Most bytes the store keeps; when they do not suffice, everything kept goes back to the system.
 const STORE_BYTES: usize = 1 << 30;
 
 #[derive(Default)]
@@ -62,7 +62,11 @@ impl Buffer {
     }
 
     /// The buffer as a tensor, without copying.
+    ///
+    /// # Panics
+    /// When the shape has another number of elements.
     pub fn into_tensor<const D: usize>(self, shape: [usize; D]) -> FloatTensor<Flex> {
+        assert_eq!(shape.iter().product::<usize>(), self.length, "a tensor's shape fits its buffer");
         let length = self.length * size_of::<f32>();
         // SAFETY: the buffer holds `length` initialised bytes.
         let bytes = unsafe { Bytes::from_controller(Box::new(self), length) };
@@ -90,11 +94,16 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         let lines = take(&mut self.lines);
         let bytes = lines.len() * size_of::<Line>();
-        let mut store = store();
-        if store.bytes + bytes <= STORE_BYTES {
-            store.bytes += bytes;
-            store.by_lines.entry(lines.len()).or_default().push(lines);
+        if bytes > STORE_BYTES {
+            return;
         }
+        let mut store = store();
+        if store.bytes + bytes > STORE_BYTES {
+            // Sizes have changed, as when a larger batch begins: what the old ones left is of no use.
+            *store = Store::default();
+        }
+        store.bytes += bytes;
+        store.by_lines.entry(lines.len()).or_default().push(lines);
     }
 }
 

@@ -2,7 +2,8 @@
 //! reads them, and other people's scripts.
 //!
 //! A run is a folder with `config.toml` (resolved), `events.jsonl` (one [`Event`] a line, flushed as it goes),
-//! `result.json` (one [`RunResult`], written last) and `checkpoint/`.
+//! `result.json` (one [`RunResult`], written last) and `checkpoint/`. A file `lock` in it says nothing: the process
+//! that makes the run holds it locked.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +52,7 @@ pub enum Event {
         /// Mean training loss over those steps; `null` where it was not a number.
         #[serde(deserialize_with = "number_or_null")]
         loss: f64,
-        /// Learning rate after the last of them.
+        /// Learning rate that the last of them was taken with.
         #[serde(deserialize_with = "number_or_null")]
         rate: f64,
         /// Counters a method wants on record (memory accepts, rate ups, …), cumulative.

@@ -1,6 +1,6 @@
 //! `dpcl check`: what a configuration resolves to and what it will cost, without running it.
 
-use dpcl::{Run, model::Architecture};
+use dpcl::{Run, methods, model::Architecture, stream::StreamBuffer};
 
 use crate::{
     failure,
@@ -63,7 +63,9 @@ fn summary(planned: &Planned, run: &Run) -> anyhow::Result<String> {
     let image = run.dataset().size * run.dataset().size * 3;
     let architecture =
         Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
-    let weights = weights(&architecture, classes);
+    let heads = (methods::find(&settings.method)?.build)(run.config())?.heads();
+    let weights = weights(&architecture, heads, classes);
+    let heads = if heads == 1 { String::new() } else { format!(" with {heads} heads") };
     Ok([
         planned.title.clone(),
         format!(
@@ -74,33 +76,29 @@ fn summary(planned: &Planned, run: &Run) -> anyhow::Result<String> {
         format!("  learning  {updates} updates of batches of up to {}", settings.batch.unwrap_or(16)),
         format!("  memory    {slots} slots, {}", megabytes(slots * image)),
         // Weights and two moments each, four bytes a number.
-        format!("  network   {weights} weights, {} with the optimiser's moments", megabytes(weights * 12)),
+        format!(
+            "  network   {weights} weights{heads}, {} with the optimiser's moments",
+            megabytes(weights * 12)
+        ),
         format!("  record    {}", planned.folder.path().display()),
     ]
     .join("\n"))
 }
 
-/// Training steps of a stream: credit is spent in whole steps each time half a batch has arrived.
+/// Training steps of a stream: those that a buffer of half a batch hands out.
 fn updates(samples: usize, batch: usize, per_sample: f64) -> usize {
-    let buffer = (batch / 2).max(1);
-    let mut credit = 0.0;
-    let mut updates = 0.0;
-    for _ in 0..samples / buffer {
-        credit += per_sample * buffer as f64;
-        updates += f64::floor(credit);
-        credit -= f64::floor(credit);
-    }
-    updates as usize
+    let mut buffer = StreamBuffer::new(batch / 2, per_sample);
+    (0..samples).filter_map(|sample| buffer.push(sample)).map(|full| full.updates).sum()
 }
 
-/// Numbers that are learned: convolutions, scale and shift of each batch norm, one linear head.
-fn weights(architecture: &Architecture, classes: usize) -> usize {
+/// Numbers that are learned: convolutions, scale and shift of each batch norm, linear heads.
+fn weights(architecture: &Architecture, heads: usize, classes: usize) -> usize {
     let (layers, _) = architecture.layers();
     let encoder = layers.iter().map(|layer| {
         let kernel = layer.spec.kernel * layer.spec.kernel;
         (layer.channels_in * kernel + 2) * layer.channels_out
     });
-    encoder.sum::<usize>() + (architecture.features() + 1) * classes
+    encoder.sum::<usize>() + (architecture.features() + 1) * heads * classes
 }
 
 fn megabytes(bytes: usize) -> String {
@@ -114,9 +112,9 @@ mod tests {
     #[test]
     fn weights_are_counted_as_published() {
         let named = |name: &str| Architecture::named(name, None, 1e-6, 0.1).unwrap();
-        assert_eq!(weights(&named("resnet18"), 10), 11_173_962);
-        assert_eq!(weights(&named("resnet34"), 100), 21_328_292);
-        assert_eq!(weights(&named("resnet34-imagenet"), 1000), 21_797_672);
+        assert_eq!(weights(&named("resnet18"), 1, 10), 11_173_962);
+        assert_eq!(weights(&named("resnet34"), 1, 100), 21_328_292);
+        assert_eq!(weights(&named("resnet34-imagenet"), 1, 1000), 21_797_672);
     }
 
     #[test]
@@ -125,5 +123,6 @@ mod tests {
         assert_eq!(updates(70, 64, 0.25), 16);
         assert_eq!(updates(16, 16, 0.1), 1);
         assert_eq!(updates(5000, 16, 3.0), 15_000);
+        assert_eq!(updates(100_000, 20, 0.1), 10_000);
     }
 }

@@ -1,7 +1,8 @@
 //! `dpcl data`: getting data sets and looking into them.
 
 use std::{
-    fs,
+    fs::OpenOptions,
+    io::{ErrorKind, Write},
     path::{Path, PathBuf},
 };
 
@@ -10,7 +11,10 @@ use clap::Subcommand;
 use dpcl::data::{self, Dataset, Inspection};
 
 use super::list::Format;
-use crate::{failure, grid, output, show};
+use crate::{
+    failure::{self, Usage},
+    grid, output, show,
+};
 
 /// Download data sets and look into them
 #[derive(clap::Args, Debug)]
@@ -106,9 +110,22 @@ fn inspect(what: &str, data_dir: Option<&Path>, output: Option<&Path>, format: F
     output::data(&text)?;
     let sheet = data::contact_sheet(&dataset, SHEET.0, SHEET.1)?;
     let path = output.map_or_else(|| format!("{}.png", inspection.name).into(), Path::to_owned);
-    fs::write(&path, data::png(&sheet)).with_context(|| format!("cannot write {}", path.display()))?;
+    write_sheet(&path, output.is_some(), &data::png(&sheet))?;
     output::talk(format!("contact sheet: {}", path.display()));
     Ok(())
+}
+
+/// Only a file that was asked for by name is replaced.
+fn write_sheet(path: &Path, named: bool, bytes: &[u8]) -> anyhow::Result<()> {
+    let file = OpenOptions::new().write(true).create(named).truncate(named).create_new(!named).open(path);
+    let mut file = file.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            let problem = format!("{} is there already", path.display());
+            Usage::with_hint(problem, "say where the contact sheet goes with `--output`").into()
+        }
+        _ => anyhow::Error::new(error).context(format!("cannot create {}", path.display())),
+    })?;
+    file.write_all(bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn open(what: &str, data_dir: Option<&Path>) -> anyhow::Result<Dataset> {

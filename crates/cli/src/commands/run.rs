@@ -57,8 +57,8 @@ struct Running {
 
 const EXAMPLES: &str = "\
 There is one run for each configuration, method and seed, each in a process of
-its own. Finished runs are kept: the same command continues where it was
-stopped, and nothing is ever overwritten.
+its own. Given again, the same command keeps the runs that finished and starts
+those that were cut off over; nothing is ever overwritten.
 
 Examples:
   dpcl run                            with and without memory, embedded images
@@ -125,15 +125,16 @@ fn opening(grid: &Grid, shares: Shares) -> String {
 }
 
 fn close(grid: &Grid, outcomes: &[Outcome]) -> anyhow::Result<u8> {
+    // Before the table: an old record that cannot be read must not hide them.
+    let failures = tell_failures(&grid.runs, outcomes);
     if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Interrupted)) {
-        output::talk("interrupted: the same command continues; finished runs are kept");
+        output::talk("interrupted: the same command keeps finished runs and starts the others over");
         return Ok(failure::INTERRUPTED);
     }
     let succeeded = outcomes.iter().any(|outcome| !matches!(outcome, Outcome::Failed(_)));
     if succeeded {
         present(&grid.folders)?;
     }
-    let failures = tell_failures(&grid.runs, outcomes);
     if failures.is_empty() {
         output::talk(next_steps(grid));
         return Ok(failure::DONE);

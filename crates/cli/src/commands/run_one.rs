@@ -2,8 +2,9 @@
 //! `dpcl run`; takes its order from stdin and reports on stdout.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, BufRead, Read, Write},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -16,7 +17,7 @@ use dpcl::{
     Config, Progress, Run, Watch,
     folder::{self, RunFolder, Status},
 };
-use dpcl_report::record::{CONFIG_FILE, ERROR_FILE};
+use dpcl_report::record::{CONFIG_FILE, ERROR_FILE, RESULT_FILE};
 
 use crate::{
     failure::{self, Failure},
@@ -26,6 +27,9 @@ use crate::{
 
 /// Time between two reports of progress: as often as an eye can follow.
 const PAUSE: Duration = Duration::from_millis(60);
+
+/// Held locked while a run lasts. It is never renamed or removed, so that all processes lock the same file.
+const LOCK_FILE: &str = "lock";
 
 /// Makes the run ordered on stdin. Failures are reported on stdout, so that there is one way to hear of them.
 pub fn execute() -> anyhow::Result<u8> {
@@ -38,10 +42,7 @@ pub fn execute() -> anyhow::Result<u8> {
 
     let message = perform(&order, &stop).unwrap_or_else(|error| match Failure::from(&error) {
         failure if failure.code == failure::INTERRUPTED => Message::Interrupted,
-        failure => {
-            note_failure(&order, &failure);
-            Message::Failed(failure)
-        }
+        failure => Message::Failed(failure),
     });
     send(&message)?;
     Ok(match message {
@@ -57,11 +58,21 @@ fn perform(order: &Order, stop: &AtomicBool) -> anyhow::Result<Message> {
     if let Status::Finished(result) = folder.status(run.config())? {
         return Ok(Message::Kept(result));
     }
-    let _lock = claim(order, run.config())?;
-    // Another process may have ended or begun it since.
+    let _lock = claim(&order.folder)?;
+    // Another process may have finished it since.
     if let Status::Finished(result) = folder.status(run.config())? {
         return Ok(Message::Kept(result));
     }
+    let learned = learn(order, &run, &folder, stop);
+    if let Err(error) = &learned {
+        note_failure(&order.folder, &Failure::from(error));
+    }
+    learned
+}
+
+/// Makes the run in a folder that this process has locked.
+fn learn(order: &Order, run: &Run, folder: &RunFolder, stop: &AtomicBool) -> anyhow::Result<Message> {
+    write_config(order, run.config())?;
     let failure = order.folder.join(ERROR_FILE);
     if failure.exists() {
         fs::remove_file(&failure).with_context(|| format!("cannot remove {}", failure.display()))?;
@@ -77,23 +88,33 @@ fn perform(order: &Order, stop: &AtomicBool) -> anyhow::Result<Message> {
     };
     let mut watch = Watch { event: &mut |event| log.write(event), progress: &mut progress, stop };
     let result = run.execute(&mut watch)?;
+    log.close()?;
     folder.finish(&result)?;
     Ok(Message::Finished(Box::new(result)))
 }
 
-/// Writes the configuration and holds it locked while the run lasts: two processes must not write one record.
-fn claim(order: &Order, config: &Config) -> anyhow::Result<File> {
-    fs::create_dir_all(&order.folder).with_context(|| format!("cannot create {}", order.folder.display()))?;
+/// Locks the folder for as long as the file lives: two processes must not write one record.
+fn claim(folder: &Path) -> anyhow::Result<File> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let path = folder.join(LOCK_FILE);
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => bail!("another process is making this run: {}", folder.display()),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+        }
+    }
+}
+
+fn write_config(order: &Order, config: &Config) -> anyhow::Result<()> {
     let path = order.folder.join(CONFIG_FILE);
     if !path.exists() {
         let text = format!("# command: {}\n{}", order.command, config.to_toml());
         folder::write_whole(&path, text.as_bytes())?;
     }
-    let file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
-    if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
-        bail!("another process is making this run: {}", order.folder.display());
-    }
-    Ok(file)
+    Ok(())
 }
 
 /// The watcher holds this process's stdin open for as long as the run is wanted.
@@ -105,10 +126,11 @@ fn stop_when_left_alone(stop: Arc<AtomicBool>) {
     });
 }
 
-/// Leaves the reason in the record, unless the folder is another run's or was never begun.
-fn note_failure(order: &Order, failure: &Failure) {
-    if failure.code != failure::USAGE && order.folder.join(CONFIG_FILE).exists() {
-        let _ = fs::write(order.folder.join(ERROR_FILE), failure.text());
+/// Leaves the reason in the record of a run that did not finish. Only for the process that holds the lock.
+fn note_failure(folder: &Path, failure: &Failure) {
+    let begun = folder.join(CONFIG_FILE).exists() && !folder.join(RESULT_FILE).exists();
+    if begun && failure.code != failure::INTERRUPTED {
+        let _ = fs::write(folder.join(ERROR_FILE), failure.text());
     }
 }
 

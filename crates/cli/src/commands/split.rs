@@ -22,9 +22,9 @@ pub struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  dpcl split export --out splits --dataset cifar100 --n 50 --m 10 --seeds 1..3
-  dpcl split check splits --dataset cifar100 --n 50 --m 10 --seeds 1..3
-  dpcl run small --split splits --n 50 --m 10      learn the stream of the files";
+  dpcl split export small --out splits --n 50 --m 10 --seeds 1..3
+  dpcl split check splits small --n 50 --m 10 --seeds 1..3
+  dpcl run small --split splits --n 50 --m 10 --seeds 1..3 --name from-files";
 
 #[derive(Debug, Subcommand)]
 enum Action {

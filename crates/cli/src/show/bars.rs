@@ -7,7 +7,10 @@ use dpcl::Progress;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::words;
-use crate::conductor::{Audience, Outcome};
+use crate::{
+    conductor::{Audience, Outcome},
+    output,
+};
 
 /// Longest title that still leaves room for a bar in 80 columns.
 const LONGEST_TITLE: usize = 16;
@@ -125,7 +128,12 @@ fn fit(title: &str, width: usize) -> String {
 
 /// A bar for a download, on stderr; hidden where nobody watches.
 pub fn download() -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(REDRAWS));
+    let target = if output::watched() {
+        ProgressDrawTarget::stderr_with_hz(REDRAWS)
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let bar = ProgressBar::with_draw_target(None, target);
     bar.set_style(
         template("{wide_bar:.cyan/dim} {bytes}/{total_bytes} {bytes_per_sec} {eta} left")
             .progress_chars("━╸─"),

@@ -13,7 +13,7 @@ use std::{
 
 use flate2::read::GzDecoder;
 
-use super::{Dataset, Packed, Policy, Split, Statistics, places::Wanted};
+use super::{Dataset, PUBLISHED_PADDING, Packed, Policy, Split, Statistics, places::Wanted};
 use crate::error::{Error, Result};
 
 mod names;
@@ -89,6 +89,11 @@ impl Format {
     /// Whether a file is this set's official archive, going by its name.
     pub(super) fn is_archive(&self, file: &Path) -> bool {
         file.is_file() && file.file_name().is_some_and(|name| name == self.archive)
+    }
+
+    /// This set's official archive in a folder, where `data fetch` puts it.
+    pub(super) fn archive_in(&self, folder: &Path) -> Option<PathBuf> {
+        Some(folder.join(self.archive)).filter(|path| path.is_file())
     }
 
     fn damaged(&self, path: &Path, problem: String) -> Error {
@@ -218,6 +223,7 @@ fn assemble(format: &Format, place: &Path, mut files: Files) -> Result<Dataset> 
         mean: format.statistics.mean,
         std: format.statistics.std,
         policy: Policy::Cifar10,
+        padding: PUBLISHED_PADDING,
         train: split(train),
         test: split(test),
     })

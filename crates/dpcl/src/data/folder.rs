@@ -11,7 +11,7 @@ use std::{
 use super::{
     Dataset, Image, ImageSource, Policy, Split, Statistics,
     decode::{check_size, read_image},
-    statistics,
+    padding_for, statistics,
 };
 use crate::error::{Error, Result};
 
@@ -82,16 +82,27 @@ pub fn open(directory: &Path, size: usize, given: Option<Statistics>) -> Result<
         }
     };
     Ok(Dataset {
-        name: "folder".into(),
+        name: name_of(directory),
         classes,
         superclasses: None,
         size,
         mean: measured.mean,
         std: measured.std,
         policy: policy_for(size),
+        padding: padding_for(size),
         train,
         test,
     })
+}
+
+/// What records call the set: the folder's own name tells it from other folders. Split files and pictures are named
+/// after it, so it has no character that a file name cannot have.
+fn name_of(directory: &Path) -> String {
+    let whole = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    match whole.file_name() {
+        Some(name) => format!("folder-{}", name.to_string_lossy()),
+        None => "folder".to_owned(),
+    }
 }
 
 /// Whether a folder has the two halves of an image folder.
@@ -228,7 +239,9 @@ mod tests {
         assert_eq!(set.test.images.image(0).unwrap().pixels[..3], [1, 2, 3]);
         // Red is 10, 255 and 0 on a third of the pixels each.
         assert!((set.mean[0] - 265.0 / 3.0 / 255.0).abs() < 1e-6, "{:?}", set.mean);
-        assert_eq!((set.size, set.policy), (16, Policy::Cifar10));
+        assert_eq!((set.size, set.padding, set.policy), (16, 2, Policy::Cifar10));
+        let own = root.path().canonicalize().unwrap();
+        assert_eq!(set.name, format!("folder-{}", own.file_name().unwrap().to_str().unwrap()));
         let given = Statistics { mean: [0.1; 3], std: [0.2; 3] };
         let set = open(root.path(), 64, Some(given)).unwrap();
         assert_eq!((set.mean, set.std, set.policy), ([0.1; 3], [0.2; 3], Policy::Imagenet));

@@ -12,7 +12,7 @@ use std::{
 
 use flate2::read::GzDecoder;
 
-use super::{Dataset, Packed, Policy, Split, places::Wanted, statistics};
+use super::{Dataset, Packed, Policy, Split, padding_for, places::Wanted, statistics};
 use crate::error::{Error, Result};
 
 /// Height and width of the images served.
@@ -77,6 +77,12 @@ impl Member {
         let named_otherwise = other.folders.iter().any(|name| folder.ends_with(name));
         !named_otherwise && FILES.iter().any(|file| existing(folder, file).is_some())
     }
+
+    /// Whether a folder is this member's by its files and its own name.
+    pub(super) fn is_named(&self, folder: &Path) -> bool {
+        let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        self.is_in(&whole) && self.folders.iter().any(|name| folder.ends_with(name) || whole.ends_with(name))
+    }
 }
 
 /// Opens a member from its own folder or that folder's parent.
@@ -140,6 +146,7 @@ pub(super) fn read_set<'a>(
         mean: measured.mean,
         std: measured.std,
         policy: Policy::None,
+        padding: padding_for(SIZE),
         train,
         test,
     })

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::{Dataset, Statistics, decode::check_size, folder, places::Wanted};
+use super::{Dataset, PUBLISHED_PADDING, Statistics, decode::check_size, folder, places::Wanted};
 use crate::error::{Error, Result};
 
 /// Side of the images when none is asked for.
@@ -72,6 +72,7 @@ pub(super) fn open(directory: &Path, size: usize) -> Result<Dataset> {
         mean: STATISTICS.mean,
         std: STATISTICS.std,
         policy: folder::policy_for(size),
+        padding: PUBLISHED_PADDING,
         train: folder::list(&train, &classes, size)?,
         test: folder::list(&val, &classes, size)?,
         classes,
@@ -117,6 +118,7 @@ mod tests {
             assert_eq!(set.classes[99], "n01855672");
             assert_eq!(set.mean, [0.485, 0.456, 0.406]);
             assert_eq!(set.policy, super::super::Policy::Imagenet);
+            assert_eq!(set.padding, 4);
         }
     }
 

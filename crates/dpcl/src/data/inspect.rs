@@ -163,6 +163,7 @@ mod tests {
             mean: [0.0; 3],
             std: [1.0; 3],
             policy: Policy::None,
+            padding: 0,
             train: split(&[1, 0, 1, 1]),
             test: split(&[2, 0]),
         }

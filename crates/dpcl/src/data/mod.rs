@@ -77,6 +77,14 @@ pub enum Policy {
     Imagenet,
 }
 
+/// Padding before a random crop of the sets whose published results were had with it, whatever the image size.
+const PUBLISHED_PADDING: usize = 4;
+
+/// Padding before a random crop of any other set.
+fn padding_for(size: usize) -> usize {
+    size / 8
+}
+
 /// A data set in its official order.
 pub struct Dataset {
     /// Lower-case name as used in configurations and records.
@@ -93,6 +101,8 @@ pub struct Dataset {
     pub std: [f32; 3],
     /// AutoAugment policy used unless the configuration names another.
     pub policy: Policy,
+    /// Pixels of padding before a random crop, unless the configuration names another number.
+    pub padding: usize,
     /// Training images.
     pub train: Split,
     /// Test images.
@@ -193,7 +203,7 @@ static REGISTRY: [DatasetInfo; 7] = [
         fetchable: true,
         needs_directory: true,
         open: |directory, _| idx::open(&idx::FASHION, directory),
-        is_at: |path| idx::FASHION.is_in(path) && !idx::MNIST.is_in(path),
+        is_at: |path| idx::FASHION.is_named(path),
         ..BUILT_IN
     },
     DatasetInfo {
@@ -204,7 +214,7 @@ static REGISTRY: [DatasetInfo; 7] = [
         fetchable: true,
         needs_directory: true,
         open: |directory, _| idx::open(&idx::MNIST, directory),
-        is_at: |path| idx::MNIST.is_in(path),
+        is_at: |path| idx::MNIST.is_named(path),
         ..BUILT_IN
     },
     DatasetInfo {
@@ -280,16 +290,33 @@ pub fn open(name: &str, directory: Option<&Path>, size: Option<usize>) -> Result
 /// Which data set lies at `path`, going by the names of files and folders.
 ///
 /// # Errors
-/// When it looks like none of them; data sets one step below are named.
+/// When it looks like none of them, or like several; data sets one step below are named.
 pub fn recognise(path: &Path) -> Result<&'static DatasetInfo> {
     let at = |path: &Path| REGISTRY.iter().find(|info| (info.is_at)(path));
     if let Some(info) = at(path) {
         return Ok(info);
     }
-    let below: Vec<String> = places::children(path)
+    if idx::MNIST.is_in(path) {
+        let hint = "call the folder `mnist` or `fashion-mnist`, or name the data set and give the folder with \
+                    `--data-dir`";
+        return Err(Error::bad_data(path, "holds IDX files, which may be MNIST or Fashion-MNIST", hint));
+    }
+    let archives: Vec<_> =
+        [&cifar::CIFAR10, &cifar::CIFAR100].iter().filter_map(|set| set.archive_in(path)).collect();
+    let found: Vec<_> = archives
         .iter()
-        .filter_map(|child| at(child).map(|info| format!("{} ({})", child.display(), info.name)))
+        .cloned()
+        .chain(places::children(path))
+        .filter_map(|place| at(&place).map(|info| (place, info)))
         .collect();
+    // The only set in a folder with its archive is opened by the folder's name too.
+    if let Some((_, first)) = found.first().filter(|_| !archives.is_empty())
+        && found.iter().all(|(_, info)| info.name == first.name)
+    {
+        return Ok(*first);
+    }
+    let below: Vec<String> =
+        found.iter().map(|(place, info)| format!("{} ({})", place.display(), info.name)).collect();
     let hint = if below.is_empty() {
         "name a folder with CIFAR binary files, IDX files or `train/<class>/` and `test/<class>/`, or an official \
          archive"

@@ -63,7 +63,8 @@ fn a_path_is_recognised_by_what_it_holds() {
     for (file, name) in [
         ("a/train.bin", "cifar100"),
         ("b/data_batch_1.bin", "cifar10"),
-        ("c/train-images-idx3-ubyte.gz", "mnist"),
+        ("mnist/train-images-idx3-ubyte.gz", "mnist"),
+        ("fetched/cifar-100-binary.tar.gz", "cifar100"),
         ("fashion-mnist/train-images-idx3-ubyte", "fashion-mnist"),
         ("d/train/n01440764/x.JPEG", "imagenet100"),
         ("cifar-10-binary.tar.gz", "cifar10"),
@@ -82,5 +83,16 @@ fn a_path_is_recognised_by_what_it_holds() {
     let error = recognise(root.path()).unwrap_err();
     assert!(error.to_string().ends_with("is no data set of a known kind"), "{error}");
     assert!(error.hint().unwrap().contains("mine (folder)"), "{error:?}");
+    let neutral = root.path().join("c");
+    std::fs::create_dir(&neutral).unwrap();
+    std::fs::write(neutral.join("train-images-idx3-ubyte.gz"), "").unwrap();
+    let error = recognise(&neutral).unwrap_err();
+    assert!(error.to_string().ends_with("which may be MNIST or Fashion-MNIST"), "{error}");
+    assert!(error.hint().unwrap().contains("`--data-dir`"), "{error:?}");
+
+    std::fs::write(root.path().join("fetched/cifar-10-binary.tar.gz"), "").unwrap();
+    let error = recognise(&root.path().join("fetched")).unwrap_err();
+    assert!(error.hint().unwrap().contains("cifar-100-binary.tar.gz (cifar100)"), "{error:?}");
+
     assert!(recognise(Path::new("nowhere")).unwrap_err().hint().unwrap().contains("CIFAR binary files"));
 }

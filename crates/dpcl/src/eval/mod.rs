@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dpcl_report::record::ClassCount;
 
 use crate::{
-    data::{Dataset, Image, ImageSource},
+    data::{Ahead, Dataset, Image, ImageSource},
     error::Result,
     learner::{Label, Learner},
     stream::Parts,
@@ -58,9 +58,10 @@ impl TestSet {
             .iter()
             .map(|&class| ClassCount { class, correct: 0, total: self.positions[class].len() as u64 })
             .collect();
+        let positions = queue.iter().map(|&(_, position)| position).collect();
+        let mut decoded = Ahead::new(Arc::clone(&self.images), positions, ROWS);
         for chunk in queue.chunks(ROWS) {
-            let images: Vec<Image> =
-                chunk.iter().map(|&(_, position)| self.images.image(position)).collect::<Result<_>>()?;
+            let images: Vec<Image> = decoded.by_ref().take(chunk.len()).collect::<Result<_>>()?;
             for (scores, &(met, _)) in learner.scores(&images)?.iter().zip(chunk) {
                 counts[met].correct += u64::from(scores.best() == met);
             }

@@ -253,17 +253,18 @@ impl Persist for Memory {
     fn load(&mut self, state: &State) -> Result<()> {
         let classes: Vec<usize> = state.get("classes")?;
         let images = load_images("images", state)?;
-        self.history = state.get("history")?;
+        let history: Vec<f64> = state.get("history")?;
         let filled = images.len();
-        if classes.len() != filled || self.history.len() != filled || filled > self.capacity {
+        if classes.len() != filled || history.len() != filled || filled > self.capacity {
             let problem = format!(
                 "holds {filled} images, {} classes and {} histories for {} slots",
                 classes.len(),
-                self.history.len(),
+                history.len(),
                 self.capacity
             );
             return Err(Error::BadState { key: "classes".into(), problem });
         }
+        self.history = history;
         self.slots = images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
         self.policy = state.get("policy")?;
         self.draws = state.get("draws")?;

@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn low_keeps_what_the_heads_agree_on() {
         let view = View { classes: &[0, 0, 1], history: &[0.1, 0.3, 0.05], capacity: 3 };
-        let mut place = |keep, disagreement| {
+        let place = |keep, disagreement| {
             let offer = Offer { class: 1, disagreement };
             Pim::new(keep, true).place(view, offer, &mut Random::named(1, "unused"))
         };

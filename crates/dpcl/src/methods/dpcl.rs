@@ -182,7 +182,12 @@ impl Inner {
         };
 
         let outcome = pass.backward(&loss);
+        let loss = outcome.loss;
         model.update(outcome, rate.rate());
+        if !loss.is_finite() {
+            // Whoever refuses the step finds class losses and history as they were.
+            return (loss, Vec::new());
+        }
 
         match (self.config.loss_source, clean) {
             (LossSource::Clean, Some((_, logits))) => {
@@ -201,7 +206,7 @@ impl Inner {
             bsc.collect(&model.heads);
             rate.collected();
         }
-        (f64::from(floats(loss)[0]), stream.to_vec())
+        (loss, stream.to_vec())
     }
 
     fn wants_clean_pass(&self) -> bool {

@@ -7,7 +7,7 @@ use super::{Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, no_k
 use crate::{
     error::Result,
     memory::{Memory, Sample},
-    model::{Model, floats},
+    model::Model,
     state::{Persist, State},
     stream::Full,
 };
@@ -40,8 +40,9 @@ impl Er {
             let loss = batch_loss(logits, batch);
 
             let outcome = pass.backward(&loss);
+            let loss = outcome.loss;
             model.update(outcome, rate);
-            f64::from(floats(loss)[0])
+            loss
         })?;
         self.replay.remember(full);
         Ok(steps)

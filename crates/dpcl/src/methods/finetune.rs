@@ -3,6 +3,7 @@
 //! It is experience replay whose memory keeps nothing, so batches hold the stream half only.
 
 use super::{Knowledge, MethodInfo, er::Er, no_keys, replay::Replay};
+use crate::error::Error;
 
 /// How the method is listed and built.
 pub const INFO: MethodInfo = MethodInfo {
@@ -15,5 +16,10 @@ pub const INFO: MethodInfo = MethodInfo {
     keep_adam: false,
     cutmix: 0.5,
     check: no_keys,
-    build: |config| Ok(Box::new(Er { replay: Replay::new(config)? })),
+    build: |config| {
+        if config.settings.memory_scheme.as_deref() != Some(INFO.memory_scheme) {
+            return Err(Error::bad_key("memory_scheme", "finetune keeps nothing; use `er` for a memory"));
+        }
+        Ok(Box::new(Er { replay: Replay::new(config)? }))
+    },
 };

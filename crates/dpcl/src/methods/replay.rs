@@ -163,6 +163,10 @@ impl Persist for Replay {
     fn load(&mut self, state: &State) -> Result<()> {
         let classes: Vec<usize> = state.get("buffer.classes")?;
         let images = load_images("buffer.images", state)?;
+        if images.len() != classes.len() {
+            let problem = format!("holds {} images and {} classes", images.len(), classes.len());
+            return Err(Error::BadState { key: "buffer.classes".into(), problem });
+        }
         let items = images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
         self.buffer.restore(items, state.get("buffer.credit")?);
         state.load_part("memory", &mut self.memory)?;

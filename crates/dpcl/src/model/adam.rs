@@ -27,13 +27,17 @@ struct Moments {
 }
 
 /// Moments of every parameter that has taken a step, by name.
-#[derive(Default)]
 pub struct Adam {
     moments: BTreeMap<String, Moments>,
-    pub(super) device: Option<Device>,
+    device: Device,
 }
 
 impl Adam {
+    /// No moments yet; loaded ones will lie on `device`.
+    pub fn new(device: &Device) -> Self {
+        Self { moments: BTreeMap::new(), device: device.clone() }
+    }
+
     /// Moves every weight that has a gradient.
     pub fn step(&mut self, weights: &mut Weights, gradients: Gradients, rate: f64) {
         for (weight, gradient) in weights.iter_mut().zip(gradients) {
@@ -89,7 +93,6 @@ impl Persist for Adam {
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        let device = self.device.clone().unwrap_or_else(Device::flex);
         let counts: BTreeMap<String, u64> = state.get("counts")?;
         let read = |kind: &str, name: &str| -> Result<Tensor<2>> {
             let key = format!("{kind}.{name}");
@@ -99,7 +102,7 @@ impl Persist for Adam {
                 .clone()
                 .try_into()
                 .map_err(|_| Error::BadState { key: key.clone(), problem: "is not a matrix".into() })?;
-            Ok(matrix(state.floats(&key, &shape)?.to_vec(), shape, &device))
+            Ok(matrix(state.floats(&key, &shape)?.to_vec(), shape, &self.device))
         };
         self.moments.clear();
         for (name, count) in counts {

@@ -188,3 +188,17 @@ impl Architecture {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn multiply_adds_are_the_published_ones() {
+        let count =
+            |name: &str, size: usize| Architecture::named(name, None, 1e-6, 0.1).unwrap().multiply_adds(size);
+        assert_eq!(count("resnet18", 32), 555_417_600);
+        assert_eq!(count("resnet34", 32), 1_159_397_376);
+        assert_eq!(count("resnet34-imagenet", 224), 3_663_249_408);
+    }
+}

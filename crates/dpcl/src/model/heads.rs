@@ -6,7 +6,7 @@ use dpcl_kernels::linear;
 
 use super::weights::{FileLayout, Weights, floats, matrix};
 use crate::{
-    error::Result,
+    error::{Error, Result},
     random::Random,
     state::{Persist, State},
 };
@@ -149,8 +149,12 @@ impl Persist for Heads {
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
+        let count: usize = state.get("count")?;
+        if count != self.count {
+            let problem = format!("is {count}, but the method has {} heads", self.count);
+            return Err(Error::BadState { key: "count".into(), problem });
+        }
         self.classes = state.get("classes")?;
-        self.count = state.get("count")?;
         let (device, outputs) = (self.device(), self.count * self.classes.max(1));
         self.weights
             .set(WEIGHT, matrix(vec![0.0; self.features * outputs], [self.features, outputs], &device));

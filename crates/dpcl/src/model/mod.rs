@@ -34,8 +34,7 @@ const EVALUATION_FLOATS: usize = 1 << 20;
 
 /// Encoder, heads and optimiser moments of one learner.
 pub struct Model {
-    /// Turns images into feature vectors.
-    pub encoder: Encoder,
+    encoder: Encoder,
     /// Turn feature vectors into logits.
     pub heads: Heads,
     optimiser: Adam,
@@ -50,11 +49,22 @@ impl Model {
         let features = encoder.architecture().features();
         Self {
             heads: Heads::new(heads, features, device),
-            optimiser: Adam::default(),
+            optimiser: Adam::new(device),
             folded: OnceLock::new(),
             initialise: Random::named(seed, "head-weights"),
             encoder,
         }
+    }
+
+    /// Turns images into feature vectors.
+    pub fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// The encoder, to change; what evaluation had prepared from it is dropped.
+    pub fn encoder_mut(&mut self) -> &mut Encoder {
+        self.folded.take();
+        &mut self.encoder
     }
 
     /// Where the tensors live.
@@ -83,8 +93,12 @@ impl Model {
         }
     }
 
-    /// Takes an optimiser step with the given gradients and keeps the batch statistics of the pass.
+    /// Takes an optimiser step with the given gradients and keeps the batch statistics of the pass. A loss that is not
+    /// finite changes nothing, so that whoever refuses it still holds a working network.
     pub fn update(&mut self, outcome: Outcome, rate: f64) {
+        if !outcome.loss.is_finite() {
+            return;
+        }
         self.folded.take();
         self.encoder.absorb(&outcome.statistics);
         self.optimiser.step(self.encoder.weights_mut(), outcome.encoder, rate);
@@ -125,7 +139,6 @@ impl Persist for Model {
     fn load(&mut self, state: &State) -> Result<()> {
         state.load_part("encoder", &mut self.encoder)?;
         state.load_part("heads", &mut self.heads)?;
-        self.optimiser.device = Some(self.device());
         state.load_part("optimiser", &mut self.optimiser)?;
         self.initialise = state.get("initialise")?;
         self.folded.take();
@@ -142,8 +155,10 @@ pub struct Pass<'a> {
     statistics: Vec<BatchStatistics>,
 }
 
-/// Gradients of one pass and the batch statistics it met, ready for [`Model::update`].
+/// Loss and gradients of one pass and the batch statistics it met, ready for [`Model::update`].
 pub struct Outcome {
+    /// The loss.
+    pub loss: f64,
     /// Gradient of every encoder weight, in table order.
     pub encoder: Gradients,
     /// Gradient of every head weight, in table order.
@@ -164,7 +179,7 @@ impl Pass<'_> {
         change: &mut dyn FnMut(usize, Tensor<4>) -> Tensor<4>,
     ) -> Tensor<2> {
         let (features, statistics) = self.encoder.train(&self.encoder_weights, images, change);
-        self.statistics = statistics;
+        self.statistics.extend(statistics);
         features
     }
 
@@ -180,6 +195,7 @@ impl Pass<'_> {
             weights.into_iter().map(|weight| weight.grad_remove(&mut gradients)).collect()
         };
         Outcome {
+            loss: f64::from(floats(loss.clone())[0]),
             encoder: collect(self.encoder_weights),
             heads: collect(self.head_weights),
             statistics: self.statistics,

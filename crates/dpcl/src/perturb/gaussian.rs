@@ -136,7 +136,12 @@ impl Gaussian {
     pub fn load(&mut self, prefix: &str, state: &State) -> Result<()> {
         self.count = state.get(&format!("{prefix}.count"))?;
         self.mean = load_doubles(&format!("{prefix}.mean"), state)?;
-        self.squares = load_doubles(&format!("{prefix}.squares"), state)?;
+        let squares = load_doubles(&format!("{prefix}.squares"), state)?;
+        if squares.len() != self.mean.len() {
+            let problem = format!("has {} numbers for {} weights", squares.len(), self.mean.len());
+            return Err(Error::BadState { key: format!("{prefix}.squares"), problem });
+        }
+        self.squares = squares;
         self.deviations = load_columns(&format!("{prefix}.deviations"), self.mean.len(), state)?;
         self.recent = load_columns(&format!("{prefix}.recent"), self.mean.len(), state)?;
         Ok(())

@@ -117,13 +117,14 @@ pub fn schedule(dataset: &Dataset, parts: &Parts, settings: &StreamSettings, see
     settings.check()?;
     let mut schedule = match &settings.split {
         Some(folder) => split_import::import(folder, dataset, parts, settings, seed)?,
-        None => generate(dataset.superclasses.as_deref(), parts, settings, seed)?,
+        None => generate(&dataset.classes, dataset.superclasses.as_deref(), parts, settings, seed)?,
     };
     schedule.tasks.truncate(settings.first_tasks.unwrap_or(settings.tasks));
     Ok(schedule)
 }
 
 fn generate(
+    names: &[String],
     superclasses: Option<&[usize]>,
     parts: &Parts,
     settings: &StreamSettings,
@@ -134,7 +135,7 @@ fn generate(
         Scenario::Superclass => superclass::units(superclasses, settings.superclass_order, &mut random)?,
         _ => random.permutation(parts.train.len()).into_iter().map(|class| vec![class]).collect(),
     };
-    let units = existing(units, parts, settings)?;
+    let units = existing(units, names, parts, settings)?;
     if units.len() < settings.tasks {
         let kind = if settings.scenario == Scenario::Superclass { "superclasses" } else { "classes" };
         let problem =
@@ -161,7 +162,12 @@ fn generate(
 
 /// What is left of the ordered units (classes, or groups of them) when classes without training samples and those
 /// after the first `classes` do not exist. A superclass at the border keeps the classes that do.
-fn existing(mut units: Vec<Vec<usize>>, parts: &Parts, settings: &StreamSettings) -> Result<Vec<Vec<usize>>> {
+fn existing(
+    mut units: Vec<Vec<usize>>,
+    names: &[String],
+    parts: &Parts,
+    settings: &StreamSettings,
+) -> Result<Vec<Vec<usize>>> {
     for unit in &mut units {
         unit.retain(|&class| parts.has(class));
     }
@@ -176,16 +182,20 @@ fn existing(mut units: Vec<Vec<usize>>, parts: &Parts, settings: &StreamSettings
         wanted -= unit.len();
     }
     units.retain(|unit| !unit.is_empty());
-    check_left(units.iter().flatten(), parts)?;
+    check_left(units.iter().flatten(), names, parts)?;
     Ok(units)
 }
 
 /// Refuses a holdout that leaves a class of the stream with nothing to learn from.
-fn check_left<'a>(mut classes: impl Iterator<Item = &'a usize>, parts: &Parts) -> Result<()> {
+fn check_left<'a>(
+    mut classes: impl Iterator<Item = &'a usize>,
+    names: &[String],
+    parts: &Parts,
+) -> Result<()> {
     match classes.find(|&&class| parts.train[class].is_empty()) {
         None => Ok(()),
-        Some(class) => {
-            let problem = format!("leaves no training sample of class {class} to learn from");
+        Some(&class) => {
+            let problem = format!("leaves no training sample of class `{}` to learn from", names[class]);
             Err(Error::bad_key("holdout", problem))
         }
     }

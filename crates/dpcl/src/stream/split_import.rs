@@ -1,7 +1,8 @@
 //! Reads a stream from split files, so that a published split runs as it is.
 //!
 //! The files say which sample comes when; which classes are a task's own is not in them and is found out as
-//! [`homes`] says. Cuts apply to what the files hold: samples that do not exist are passed over.
+//! [`homes`] says. Cuts apply to what the files hold: samples that do not exist are passed over. A disjoint task that is
+//! listed class by class, as the published CIFAR-100 one is, lists its samples and not their order: it is shuffled.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use super::split_file::{Entry, Missing, Roll, task_file_name};
 use super::{Parts, Scenario, Schedule, StreamSettings, Task, check_left, iblurry, rm_blurry};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::random::Random;
 
 /// Reads the tasks of the given settings and seed.
 pub(super) fn import(
@@ -31,7 +33,7 @@ pub(super) fn import(
     }
     let available = (0..dataset.classes.len()).filter(|&class| parts.has(class)).count();
     let homes = homes(&reader.counts(), &reader.label_of, available, settings);
-    reader.schedule(&homes, parts, settings)
+    reader.schedule(&homes, parts, settings, seed)
 }
 
 /// What has been read.
@@ -123,6 +125,11 @@ impl<'a> Reader<'a> {
             Some(known) if known == label => Ok(()),
             Some(known) => Err((format!("class `{klass}` has label {label} here and {known} before"), HINT)),
             None => {
+                let count = self.dataset.classes.len();
+                if label >= count {
+                    let set = &self.dataset.name;
+                    return Err((format!("label {label} is out of range: {set} has {count} classes"), HINT));
+                }
                 if let Some(other) = self.label_of.iter().position(|known| *known == Some(label)) {
                     let other = &self.dataset.classes[other];
                     return Err((format!("label {label} is given to `{klass}` and to `{other}`"), HINT));
@@ -154,33 +161,50 @@ impl<'a> Reader<'a> {
         counts
     }
 
+    /// Whether each of several classes is one run of samples; with one sample each there is no telling.
+    fn is_class_by_class(&self, samples: &[usize]) -> bool {
+        let classes: Vec<usize> =
+            samples.iter().map(|&position| self.dataset.train.labels[position]).collect();
+        let mut runs: Vec<usize> = classes.chunk_by(|one, next| one == next).map(|run| run[0]).collect();
+        let count = runs.len();
+        runs.sort_unstable();
+        runs.dedup();
+        count > 1 && runs.len() == count && samples.len() > count
+    }
+
     /// What the cuts leave of it.
     fn schedule(
         &self,
         homes: &[Option<usize>],
         parts: &Parts,
         settings: &StreamSettings,
+        seed: u64,
     ) -> Result<Schedule> {
         let mut class_order: Vec<usize> =
             (0..self.label_of.len()).filter(|&class| self.label_of[class].is_some()).collect();
         class_order.sort_by_key(|&class| self.label_of[class]);
         class_order.truncate(settings.classes.unwrap_or(class_order.len()));
-        check_left(class_order.iter(), parts)?;
+        check_left(class_order.iter(), &self.dataset.classes, parts)?;
 
         let mut stays = vec![false; self.dataset.train.labels.len()];
         for &class in &class_order {
             parts.train[class].iter().for_each(|&position| stays[position] = true);
         }
         let mut tasks = Vec::with_capacity(self.tasks.len());
+        let mut random = Random::named(seed, "in-task-shuffle");
         let running = settings.first_tasks.unwrap_or(settings.tasks);
         for (number, all) in self.tasks.iter().take(running).enumerate() {
-            let samples: Vec<usize> = all.iter().copied().filter(|&position| stays[position]).collect();
+            let mut samples: Vec<usize> = all.iter().copied().filter(|&position| stays[position]).collect();
             if samples.is_empty() && !all.is_empty() {
                 let key = if settings.classes.is_some() { "classes" } else { "per_class" };
-                return Err(Error::bad_key(
-                    key,
-                    format!("leaves nothing of task {number} of the split files"),
-                ));
+                let problem = format!(
+                    "leaves nothing of task {number} of the split files; leave `{key}` out, or export the split with \
+                     the same cut"
+                );
+                return Err(Error::bad_key(key, problem));
+            }
+            if settings.scenario == Scenario::Disjoint && self.is_class_by_class(all) {
+                random.shuffle(&mut samples);
             }
             let at_home = |class: &usize| homes[*class] == Some(number);
             tasks.push(Task { samples, classes: class_order.iter().copied().filter(at_home).collect() });

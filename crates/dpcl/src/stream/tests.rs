@@ -48,7 +48,8 @@ fn stream_of(labels: &[usize], classes: usize, settings: &StreamSettings, seed: 
     let parts = cut(labels, classes, settings)?;
     let superclasses: Vec<usize> =
         if classes == 100 { cifar_superclasses() } else { (0..classes).map(|class| class / 3).collect() };
-    let mut schedule = generate(Some(&superclasses), &parts, settings, seed)?;
+    let names: Vec<String> = (0..classes).map(|class| format!("c{class}")).collect();
+    let mut schedule = generate(&names, Some(&superclasses), &parts, settings, seed)?;
     schedule.tasks.truncate(settings.first_tasks.unwrap_or(settings.tasks));
     Ok(schedule)
 }
@@ -241,7 +242,7 @@ fn what_does_not_fit_the_data_is_refused() {
     );
     assert_eq!(
         refusal(&|settings| settings.holdout = Some(1)),
-        "configuration key `holdout`: leaves no training sample of class 2 to learn from"
+        "configuration key `holdout`: leaves no training sample of class `c2` to learn from"
     );
     assert!(refusal(&|settings| settings.m = -1.0).contains("`m`"));
 }

@@ -37,6 +37,7 @@ pub(super) fn block_forward(
     spec: ConvSpec,
 ) -> (Cpu, Cpu, Cpu, BlockState) {
     let x = x.to_contiguous();
+    let [weight, scale, shift] = [weight, scale, shift].map(|operand| operand.to_contiguous());
     let residual = residual.map(Cpu::to_contiguous);
     let residual = residual.as_ref().map(slice);
     let geometry = geometry(&x, &weight, &spec);

@@ -141,7 +141,7 @@ impl Kernels for Flex {
     }
 
     fn linear(x: Cpu, weight: Cpu, bias: Cpu) -> Cpu {
-        let x = x.to_contiguous();
+        let [x, weight, bias] = [x, weight, bias].map(|operand| operand.to_contiguous());
         let [rows, _] = dims(&x);
         let [_, outputs] = dims(&weight);
         let mut output = Buffer::new(rows * outputs);
@@ -171,6 +171,11 @@ impl Kernels for Flex {
             step: step.count,
         };
         let gradient = gradient.to_contiguous();
+        for operand in [&mut parameter, &mut first, &mut second] {
+            if !operand.is_contiguous() {
+                *operand = operand.to_contiguous();
+            }
+        }
         adam(
             options,
             parameter.storage_mut::<f32>(),
@@ -269,7 +274,7 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
     fn linear(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>) -> FloatTensor<Self> {
         let nodes = [x.node(), weight.node(), bias.node()];
         let [x, weight, bias] = [x, weight, bias].map(inner::<C>);
-        let x = x.to_contiguous();
+        let [x, weight] = [x, weight].map(|operand| operand.to_contiguous());
         let output = <Flex as Kernels>::linear(x.clone(), weight.clone(), bias);
         match LinearBackward.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prep) => prep.finish((x, weight), output),
@@ -301,14 +306,14 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
 
 /// A convolution with folded batch norm, with or without another tensor added.
 fn folded(x: &Cpu, weight: &Cpu, bias: &Cpu, residual: Option<&Cpu>, spec: &ConvSpec) -> Cpu {
-    let x = x.to_contiguous();
-    let geometry = geometry(&x, weight, spec);
+    let [x, weight, bias] = [x, weight, bias].map(Cpu::to_contiguous);
+    let geometry = geometry(&x, &weight, spec);
     let mut output = Buffer::new(geometry.output_len());
     conv_evaluate(
         &geometry,
         slice(&x),
-        slice(weight),
-        slice(bias),
+        slice(&weight),
+        slice(&bias),
         spec.relu,
         residual.map(slice),
         spec.relu_after_sum,

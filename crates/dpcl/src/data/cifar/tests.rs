@@ -59,7 +59,7 @@ fn a_folder_its_parent_and_any_child_all_open() {
         assert_eq!([first_pixel(&set.train, 1), first_pixel(&set.test, 0)], [12, 13]);
         assert_eq!(set.classes[..2], ["apple", "aquarium_fish"]);
         assert_eq!(set.superclasses.unwrap(), names::SUPERCLASS);
-        assert_eq!((set.size, set.policy), (32, Policy::Cifar10));
+        assert_eq!((set.size, set.padding, set.policy), (32, 4, Policy::Cifar10));
         assert_eq!(set.mean, [0.5071, 0.4867, 0.4408]);
     }
 }
