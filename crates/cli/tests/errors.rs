@@ -1,5 +1,7 @@
 //! What is said when something is wrong: the problem, the cause, a way out, and the right exit code.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod support;
 
 use support::{Answer, Place};

@@ -1,5 +1,7 @@
 //! Whole grids on the embedded images, as small as they get: records, continuing, refusing, repeating.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod support;
 
 use support::{Answer, Place};

@@ -1,6 +1,8 @@
 //! What every method promises, checked on each registered one by itself: it beats chance, repeats bit for bit, stays in
 //! its memory budget, resumes exactly, and evaluation changes nothing.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::sync::atomic::AtomicBool;
 
 use dpcl::{

@@ -1,5 +1,7 @@
 //! Memory schemes and learning-rate rules against an independent implementation.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod reference;
 
 use dpcl::memory::{Chance, Offer, Place, Reservoir, Scheme, View};

@@ -1,5 +1,7 @@
 //! The network, its optimiser and its growing head against an independent implementation.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod reference;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
 //! A learner can start from encoder weights in a file.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::collections::HashMap;
 
 use dpcl::{

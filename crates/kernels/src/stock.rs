@@ -109,7 +109,7 @@ pub fn perturb_mix(x: Tensor<4>, change: &PerturbMix) -> Tensor<4> {
     perturbed.mul_scalar(change.share) + partners.mul_scalar(1.0 - change.share)
 }
 
-/// One Adam step; see [`crate::adam`].
+/// One Adam step; see [`crate::adam()`].
 pub fn adam(
     parameter: Tensor<2>,
     gradient: Tensor<2>,

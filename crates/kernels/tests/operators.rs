@@ -1,5 +1,7 @@
 //! Our operators on tensors against the same operators composed of stock Burn ones: values, gradients, threads.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 use burn::tensor::{Device, Tensor, TensorData};
 use dpcl_kernels::{AdamStep, ConvSpec, PerturbMix, set_threads, stock};
 

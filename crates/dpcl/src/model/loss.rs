@@ -2,7 +2,7 @@
 
 use burn::tensor::{Int, Tensor, TensorData, activation::log_softmax};
 
-/// Cross-entropy of every row against its label, averaged over heads → [rows].
+/// Cross-entropy of every row against its label, averaged over heads → `[rows]`.
 pub fn cross_entropy_rows(logits: Tensor<3>, labels: &[usize]) -> Tensor<1> {
     let [heads, rows, _] = logits.dims();
     let device = logits.device();

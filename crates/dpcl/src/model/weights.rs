@@ -19,7 +19,7 @@ pub enum FileLayout {
         /// Rows and columns of the kernel.
         kernel: usize,
     },
-    /// [1, n] here, [n] in files.
+    /// `[1, n]` here, `[n]` in files.
     Vector,
     /// [features, outputs] here, [outputs, features] in files.
     Linear,

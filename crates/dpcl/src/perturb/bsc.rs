@@ -55,7 +55,7 @@ impl BscConfig {
 /// Distributions of every class of every head.
 pub struct Bsc {
     config: BscConfig,
-    /// [classes][heads].
+    /// By class, then by head.
     classes: Vec<Vec<Gaussian>>,
     collections: u64,
     tables: OnceLock<Tables>,
@@ -67,7 +67,7 @@ impl Bsc {
         Self { config, classes: Vec::new(), collections: 0, tables: OnceLock::new() }
     }
 
-    /// Distributions given whole, [classes][heads]; one without a snapshot stands for a class never collected.
+    /// Distributions given whole, by class, then by head; one without a snapshot stands for a class never collected.
     pub fn known(config: BscConfig, classes: Vec<Vec<Gaussian>>) -> Self {
         Self { classes, ..Self::new(config) }
     }

@@ -1,6 +1,6 @@
 //! Answers of several heads, several draws each: their mean, and how far they disagree.
 //!
-//! Disagreement is the mutual information I = H[p̄] − (1/N) Σₙ H[pₙ] between a prediction and the head that makes it,
+//! Disagreement is the mutual information I = H(p̄) − (1/N) Σₙ H(pₙ) between a prediction and the head that makes it,
 //! in nats; each head's pₙ is the mean over its draws. One head alone cannot disagree with itself, so its draws take
 //! the place of heads.
 
@@ -63,7 +63,7 @@ impl Votes {
         Self { heads, draws, classes, probabilities: logits.into_iter().map(f64::from).collect() }
     }
 
-    /// Each head's distribution on each row, averaged over its draws: [rows][heads][classes].
+    /// Each head's distribution on each row, averaged over its draws: by row, head, class.
     pub fn by_head(&self) -> Vec<Vec<Vec<f64>>> {
         let head = |head: &[f64]| mean(head.chunks_exact(self.classes));
         self.rows().map(|row| row.chunks_exact(self.draws * self.classes).map(head).collect()).collect()
@@ -77,7 +77,7 @@ impl Votes {
         (0..self.rows().count()).map(|row| Scores::of(&self.by_draw(row, 0))).collect()
     }
 
-    /// The distribution of each draw of one head on one row: [draws][classes].
+    /// The distribution of each draw of one head on one row: by draw, class.
     pub fn by_draw(&self, row: usize, head: usize) -> Vec<Vec<f64>> {
         let length = self.draws * self.classes;
         let draws = &self.probabilities[(row * self.heads + head) * length..][..length];
