@@ -1,6 +1,6 @@
 # One place for what people and CI run. `make check` is everything CI decides on.
 
-.PHONY: check test lint format docs browser bench miri gpu
+.PHONY: check test lint format docs browser bench fuzz miri gpu
 
 check: test lint
 
@@ -28,6 +28,10 @@ bench:
 	python3 -m venv target/bench-python
 	target/bench-python/bin/pip install --quiet torch numpy
 	target/bench-python/bin/python benches/compare.py --output target/bench.json
+
+# Many more cases than the tests try for every reader of files: arbitrary and altered bytes.
+fuzz:
+	PROPTEST_CASES=20000 cargo test --release --lib -- any_bytes altered_images no_damaged_line
 
 # The unsafe code under Miri, on the portable path (needs a nightly toolchain with Miri).
 miri:
