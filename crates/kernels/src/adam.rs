@@ -2,24 +2,10 @@
 //!
 //! m ← β₁m + (1−β₁)g, v ← β₂v + (1−β₂)g², θ ← θ − η · (m / (1−β₁ˢ)) / (√(v / (1−β₂ˢ)) + ε), with s the step of the parameter.
 
+use crate::AdamStep;
 use crate::isa::Isa;
 use crate::pool::{SharedSlice, parallel_for};
 use crate::simd::{Routine, Simd};
-
-/// The constants of an Adam step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AdamOptions {
-    /// Learning rate η.
-    pub rate: f64,
-    /// Decay of the first moment, in 0..1.
-    pub beta1: f64,
-    /// Decay of the second moment, in 0..1.
-    pub beta2: f64,
-    /// Added to the root of the corrected second moment.
-    pub epsilon: f64,
-    /// Steps this parameter has taken, this one included: 1 for the first.
-    pub step: u64,
-}
 
 /// Numbers handled by one chunk.
 const CHUNK: usize = 16 << 10;
@@ -28,21 +14,15 @@ const CHUNK: usize = 16 << 10;
 ///
 /// # Panics
 /// When the lengths differ or the step is zero.
-pub fn adam(
-    options: AdamOptions,
-    parameter: &mut [f32],
-    gradient: &[f32],
-    first: &mut [f32],
-    second: &mut [f32],
-) {
+pub fn adam(step: AdamStep, parameter: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32]) {
     let length = parameter.len();
     assert!(
         gradient.len() == length && first.len() == length && second.len() == length,
         "Adam's operands differ in length"
     );
-    assert!(options.step > 0, "Adam counts steps from one");
+    assert!(step.count > 0, "Adam counts steps from one");
     let isa = Isa::active();
-    let constants = Constants::new(options);
+    let constants = Constants::new(step);
     let (parameter, first, second) =
         (SharedSlice::new(parameter), SharedSlice::new(first), SharedSlice::new(second));
     parallel_for(length.div_ceil(CHUNK), |chunk| {
@@ -67,16 +47,16 @@ struct Constants {
 }
 
 impl Constants {
-    fn new(options: AdamOptions) -> Self {
-        let left = |beta: f64| 1.0 - beta.powf(options.step as f64);
-        let root = left(options.beta2).sqrt();
+    fn new(step: AdamStep) -> Self {
+        let (correction1, correction2) = step.corrections();
+        let root = correction2.sqrt();
         Self {
-            keep1: options.beta1 as f32,
-            new1: (1.0 - options.beta1) as f32,
-            keep2: options.beta2 as f32,
-            new2: (1.0 - options.beta2) as f32,
-            factor: (options.rate * root / left(options.beta1)) as f32,
-            epsilon: (options.epsilon * root) as f32,
+            keep1: step.beta1 as f32,
+            new1: (1.0 - step.beta1) as f32,
+            keep2: step.beta2 as f32,
+            new2: (1.0 - step.beta2) as f32,
+            factor: (step.rate * root / correction1) as f32,
+            epsilon: (step.epsilon * root) as f32,
         }
     }
 }
@@ -151,13 +131,8 @@ mod tests {
                 for step in 1..=5 {
                     let gradient: Vec<f32> =
                         (0..length).map(|i| ((i * step) as f32 * 1.3).cos() * 0.01).collect();
-                    let options = AdamOptions {
-                        rate: 3e-4,
-                        beta1: 0.9,
-                        beta2: 0.999,
-                        epsilon: 1e-8,
-                        step: step as u64,
-                    };
+                    let options =
+                        AdamStep { rate: 3e-4, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, count: step as u64 };
                     adam(options, &mut parameter, &gradient, &mut first, &mut second);
                     for (i, [p, m, v]) in expected.iter_mut().enumerate() {
                         let g = f64::from(gradient[i]);
@@ -178,7 +153,7 @@ mod tests {
     #[test]
     fn the_first_step_moves_by_the_rate() {
         let (mut parameter, mut first, mut second) = (vec![0.0; 3], vec![0.0; 3], vec![0.0; 3]);
-        let options = AdamOptions { rate: 0.5, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, step: 1 };
+        let options = AdamStep { rate: 0.5, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, count: 1 };
         adam(options, &mut parameter, &[4.0, -0.25, 1.0], &mut first, &mut second);
         for (parameter, expected) in parameter.iter().zip([-0.5, 0.5, -0.5]) {
             assert!((parameter - expected).abs() < 1e-5, "{parameter} {expected}");

@@ -19,7 +19,7 @@ use burn::backend::{
 
 use crate::{
     AdamStep, ConvSpec, PerturbMix,
-    adam::{AdamOptions, adam},
+    adam::adam,
     evaluate::conv_evaluate,
     linear::linear_forward,
     perturb::perturb_mix_forward,
@@ -163,13 +163,6 @@ impl Kernels for Flex {
         mut second: Cpu,
         step: AdamStep,
     ) -> (Cpu, Cpu, Cpu) {
-        let options = AdamOptions {
-            rate: step.rate,
-            beta1: step.beta1,
-            beta2: step.beta2,
-            epsilon: step.epsilon,
-            step: step.count,
-        };
         let gradient = gradient.to_contiguous();
         for operand in [&mut parameter, &mut first, &mut second] {
             if !operand.is_contiguous() {
@@ -177,7 +170,7 @@ impl Kernels for Flex {
             }
         }
         adam(
-            options,
+            step,
             parameter.storage_mut::<f32>(),
             slice(&gradient),
             first.storage_mut::<f32>(),
