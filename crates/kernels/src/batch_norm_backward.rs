@@ -41,12 +41,13 @@ impl Normalised<'_> {
 const MIN_PIXELS: usize = 64;
 const CHUNKS: usize = 32;
 
-/// Σg and Σg·(z − mean) over some pixels and all channels; masks by `output` and writes the masked gradient if asked.
+/// Σg and Σg·(z − mean) over some pixels and all channels; masks the gradient by the block's output, in place, if asked.
 struct Sums<'a> {
     saved: Normalised<'a>,
-    gradient: &'a [f32],
-    /// Output of the block and where its masked gradient goes, when a ReLU follows the residual.
-    after: Option<(&'a [f32], *mut f32)>,
+    /// The pixels' own part of it may be written.
+    gradient: SharedSlice<'a, f32>,
+    /// Output of the block, when a ReLU follows the residual.
+    after: Option<&'a [f32]>,
     pixels: Range<usize>,
     /// `[2, channels]`.
     sums: &'a mut [f32],
@@ -100,11 +101,12 @@ impl Sums<'_> {
                     let (place, count) = (pixel * channels + column + vector * S::LANES, lanes(vector));
                     let value = simd.load_first(self.saved.convolved.as_ptr().add(place), count);
                     let centred = simd.sub(value, mean[vector]);
-                    let mut gradient = simd.load_first(self.gradient.as_ptr().add(place), count);
-                    if let Some((output, masked)) = self.after {
+                    let source = self.gradient.pointer().add(place);
+                    let mut gradient = simd.load_first(source, count);
+                    if let Some(output) = self.after {
                         gradient =
                             simd.where_positive(simd.load_first(output.as_ptr().add(place), count), gradient);
-                        simd.store_first(masked.add(place), count, gradient);
+                        simd.store_first(source, count, gradient);
                     }
                     if self.saved.relu {
                         let before = simd.mul_add(centred, factor[vector], shift[vector]);
@@ -178,12 +180,12 @@ impl Routine for Spread<'_> {
 
 /// Gradients of scale and shift, each `[channels]`; returns the gradient of the convolution's output `[pixels, channels]`.
 ///
-/// `after` is the block's output and the place for the gradient masked by it, when a ReLU follows the residual.
+/// `after` is the block's output when a ReLU follows the residual; the output's gradient is then masked by it, in place.
 pub(crate) fn backward(
     isa: Isa,
     saved: Normalised<'_>,
-    output_gradient: &[f32],
-    after: Option<(&[f32], &mut [f32])>,
+    output_gradient: &mut [f32],
+    after: Option<&[f32]>,
     scale_gradient: &mut [f32],
     shift_gradient: &mut [f32],
 ) -> Scratch {
@@ -194,20 +196,17 @@ pub(crate) fn backward(
     for vector in [saved.inverse_deviation, saved.scale, saved.shift, scale_gradient, shift_gradient] {
         assert_eq!(vector.len(), channels, "batch-norm vectors have one number a channel");
     }
-    let after = after.map(|(output, masked)| {
-        assert!(output.len() == length && masked.len() == length);
-        (output, SharedSlice::new(masked))
-    });
+    assert!(after.is_none_or(|output| output.len() == length));
     let each = pixels.div_ceil(CHUNKS).max(MIN_PIXELS);
     let chunks = pixels.div_ceil(each);
     let mut sums = Scratch::take(chunks * 2 * channels);
     let shared = SharedSlice::new(&mut sums);
+    let gradient = SharedSlice::new(output_gradient);
     parallel_for(chunks, |chunk| {
         let pixels = chunk * each..((chunk + 1) * each).min(pixels);
         // SAFETY: every chunk has its own sums.
         let sums = unsafe { shared.range(chunk * 2 * channels, 2 * channels) };
-        let after = after.map(|(output, masked)| (output, masked.pointer()));
-        isa.run(Sums { saved, gradient: output_gradient, after, pixels, sums });
+        isa.run(Sums { saved, gradient, after, pixels, sums });
     });
     let total =
         |place: usize| -> f64 { sums.chunks_exact(2 * channels).map(|sums| f64::from(sums[place])).sum() };
@@ -216,12 +215,7 @@ pub(crate) fn backward(
         scale_gradient[channel] =
             (total(channels + channel) * f64::from(saved.inverse_deviation[channel])) as f32;
     }
-    let gradient = match after {
-        // SAFETY: the chunks that wrote the masked gradient are done.
-        Some((_, masked)) => unsafe { masked.range(0, length) },
-        None => output_gradient,
-    };
-    spread(isa, saved, gradient, scale_gradient, shift_gradient)
+    spread(isa, saved, output_gradient, scale_gradient, shift_gradient)
 }
 
 /// The gradient of the convolution's output, given the two sums.

@@ -69,8 +69,6 @@ pub struct BlockGradients<'a> {
     pub scale: &'a mut [f32],
     /// `[channels_out]`.
     pub shift: &'a mut [f32],
-    /// The residual's gradient, needed only with `relu_after`; otherwise it equals the output's gradient.
-    pub residual: Option<&'a mut [f32]>,
 }
 
 /// Forward pass in training: normalises with the statistics of this batch.
@@ -147,16 +145,16 @@ fn convolve_with_statistics(
     partials.combine(pixels, mean, variance);
 }
 
-/// Backward pass of [`conv_block_forward`], given the gradient of the block's output.
+/// Backward pass of [`conv_block_forward`], given the gradient of the block's output; it leaves the residual's gradient there,
+/// which differs only where a ReLU follows the sum.
 ///
 /// # Panics
-/// When a slice does not have the length its shape says, or `relu_after` is set with one of `saved.output` and
-/// `gradients.residual` but not the other.
+/// When a slice does not have the length its shape says.
 pub fn conv_block_backward(
     geometry: &ConvGeometry,
     saved: BlockSaved<'_>,
     options: BlockOptions,
-    output_gradient: &[f32],
+    output_gradient: &mut [f32],
     gradients: BlockGradients<'_>,
 ) {
     geometry.check();
@@ -176,13 +174,7 @@ pub fn conv_block_backward(
         shift: saved.shift,
         relu: options.relu,
     };
-    let after = match (options.relu_after, saved.output, gradients.residual) {
-        (false, _, _) | (true, None, None) => None,
-        (true, Some(output), Some(masked)) => Some((output, masked)),
-        _ => {
-            panic!("a ReLU after the residual needs both the output and a place for the residual's gradient")
-        }
-    };
+    let after = saved.output.filter(|_| options.relu_after);
     let convolved_gradient =
         backward(isa, normalised, output_gradient, after, gradients.scale, gradients.shift);
     let fast = winograd::pays(geometry);

@@ -147,12 +147,9 @@ impl Case {
             weight: &mut o.d_weight,
             scale: &mut o.d_scale,
             shift: &mut o.d_shift,
-            residual: after.then_some(&mut o.d_residual),
         };
-        conv_block_backward(geometry, saved, self.options, &self.gradient, gradients);
-        if !after {
-            o.d_residual.copy_from_slice(&self.gradient);
-        }
+        o.d_residual.copy_from_slice(&self.gradient);
+        conv_block_backward(geometry, saved, self.options, &mut o.d_residual, gradients);
         o
     }
 
@@ -257,13 +254,22 @@ fn evaluation_with_folded_norm_agrees_with_the_definition() {
                 .zip(&variance)
                 .map(|(scale, variance)| scale / (variance + 1e-5).sqrt())
                 .collect();
-            let folded: Vec<f32> =
-                case.weight.iter().enumerate().map(|(i, weight)| weight * factor[i % channels]).collect();
-            let bias: Vec<f32> = (0..channels).map(|c| case.shift[c] - mean[c] * factor[c]).collect();
+            let shift: Vec<f32> = (0..channels).map(|c| case.shift[c] - mean[c] * factor[c]).collect();
             let mut output = vec![7.0; shape.output_len()];
             let residual = case.residual.as_deref().expect("the case has one");
             isa.scope(|| {
-                conv_evaluate(&shape, &case.input, &folded, &bias, true, Some(residual), true, &mut output);
+                let (input, weight) = (&case.input, &case.weight);
+                conv_evaluate(
+                    &shape,
+                    input,
+                    weight,
+                    &factor,
+                    &shift,
+                    true,
+                    Some(residual),
+                    true,
+                    &mut output,
+                );
             });
             let expected: Vec<f64> = reference::convolve(&shape, &wide(&case.input), &wide(&case.weight))
                 .iter()

@@ -1,4 +1,5 @@
-//! The evaluation path: batch norm folded into the convolution, bias, ReLU and residual applied while the output is in cache.
+//! The evaluation path: batch norm folded to a multiply-add an output, ReLU and residual applied while the output is in cache.
+//! Scaling outputs instead of weights needs no second copy of the network.
 
 use crate::batch_norm::{Normalise, Repeated};
 use crate::correlate::{Correlation, Finished};
@@ -13,10 +14,10 @@ use crate::winograd::grid::TileGrid;
 use crate::winograd::output::Ending;
 use crate::winograd::weights::Weights;
 
-/// `relu(convolution + bias) + residual`, each part optional, then optionally another ReLU.
+/// `relu(convolution · scale + shift) + residual`, ReLU and residual optional, then optionally another ReLU.
 ///
-/// `input` is `[batch, height, width, channels_in]`, `weight` `[kernel * kernel * channels_in, channels_out]`, `bias`
-/// `[channels_out]`, `residual` and `output` `[batch, out_height, out_width, channels_out]`.
+/// `input` is `[batch, height, width, channels_in]`, `weight` `[kernel * kernel * channels_in, channels_out]`, `scale`
+/// and `shift` `[channels_out]`, `residual` and `output` `[batch, out_height, out_width, channels_out]`.
 ///
 /// # Panics
 /// When a slice does not have the length its shape says.
@@ -25,7 +26,8 @@ pub fn conv_evaluate(
     geometry: &ConvGeometry,
     input: &[f32],
     weight: &[f32],
-    bias: &[f32],
+    scale: &[f32],
+    shift: &[f32],
     relu: bool,
     residual: Option<&[f32]>,
     relu_after: bool,
@@ -35,7 +37,9 @@ pub fn conv_evaluate(
     assert_eq!(input.len(), geometry.input_len(), "the input's length is not that of {geometry:?}");
     assert_eq!(weight.len(), geometry.weight_len(), "the weight's length is not that of {geometry:?}");
     assert_eq!(output.len(), geometry.output_len(), "the output's length is not that of {geometry:?}");
-    assert_eq!(bias.len(), geometry.channels_out, "the bias has one number an output channel");
+    for vector in [scale, shift] {
+        assert_eq!(vector.len(), geometry.channels_out, "scale and shift have one number an output channel");
+    }
     assert!(
         residual.is_none_or(|residual| residual.len() == output.len()),
         "the residual must have the output's shape"
@@ -44,12 +48,12 @@ pub fn conv_evaluate(
     if winograd::pays(geometry) {
         let weights = Weights::forward(geometry, weight);
         let task = Winograd { grid: TileGrid::new(geometry), images: input, weights };
-        task.run(isa, output, Ending::Complete { bias, relu, residual, relu_after });
+        task.run(isa, output, Ending::Complete { scale, shift, relu, residual, relu_after });
         return;
     }
     let panels = Panels::new(isa, geometry.channels_out);
     let packed = pack(&panels, weight, geometry.weight_rows());
-    let coefficients = Repeated::new(geometry.channels_out, |channel| [0.0, 1.0, bias[channel]]);
+    let coefficients = Repeated::new(geometry.channels_out, |channel| [0.0, scale[channel], shift[channel]]);
     Correlation::forward(geometry, input, &panels, packed.as_slice()).run(
         isa,
         output,
@@ -58,7 +62,8 @@ pub fn conv_evaluate(
                 finished,
                 channels: geometry.channels_out,
                 coefficients: &coefficients,
-                bias,
+                scale,
+                shift,
                 residual,
                 relu,
                 relu_after,
@@ -67,12 +72,13 @@ pub fn conv_evaluate(
     );
 }
 
-/// Applies bias, ReLU and residual to what a chunk has convolved.
+/// Applies scale, shift, ReLU and residual to what a chunk has convolved.
 struct Complete<'a> {
     finished: Finished<'a>,
     channels: usize,
     coefficients: &'a Repeated<3>,
-    bias: &'a [f32],
+    scale: &'a [f32],
+    shift: &'a [f32],
     residual: Option<&'a [f32]>,
     relu: bool,
     relu_after: bool,
@@ -102,13 +108,15 @@ impl Routine for Complete<'_> {
             .run(simd);
             return;
         }
-        let bias = Repeated::<3>::new(columns.len(), |column| [0.0, 1.0, self.bias[columns.start + column]]);
+        let coefficients = Repeated::<3>::new(columns.len(), |column| {
+            [0.0, self.scale[columns.start + column], self.shift[columns.start + column]]
+        });
         for pixel in pixels {
             let start = pixel * self.channels + columns.start;
             // SAFETY: these columns of the pixel are the chunk's own.
             let output = unsafe { output.range(start, columns.len()) }.as_mut_ptr();
             Normalise {
-                coefficients: &bias,
+                coefficients: &coefficients,
                 convolved: output.cast_const(),
                 residual: self.residual.map(|residual| residual[start..start + columns.len()].as_ptr()),
                 output,

@@ -167,24 +167,27 @@ pub fn conv_block(
     }
 }
 
-/// Convolution with batch norm folded into weight and bias → optional ReLU → optional sum, for evaluation.
+/// Convolution → scale and shift, to which batch norm with known statistics comes down → optional ReLU → optional sum, for
+/// evaluation.
 ///
-/// `x` [batch, height, width, in], `weight` [kernel·kernel·in, out], `bias` [1, out], `residual` in the shape of the output.
-pub fn conv_folded(
+/// `x` [batch, height, width, in], `weight` [kernel·kernel·in, out], `scale` and `shift` [1, out], `residual` in the shape
+/// of the output.
+pub fn conv_scaled(
     x: Tensor<4>,
     weight: Tensor<2>,
-    bias: Tensor<2>,
+    scale: Tensor<2>,
+    shift: Tensor<2>,
     residual: Option<Tensor<4>>,
     spec: &ConvSpec,
 ) -> Tensor<4> {
     if !has_kernels(&x) {
-        return stock::conv_folded(x, weight, bias, residual, spec);
+        return stock::conv_scaled(x, weight, scale, shift, residual, spec);
     }
     let x = x.into_dispatch();
-    let [weight, bias] = [weight, bias].map(Tensor::into_dispatch);
+    let [weight, scale, shift] = [weight, scale, shift].map(Tensor::into_dispatch);
     Tensor::from_dispatch(match residual.map(Tensor::into_dispatch) {
-        Some(residual) => <Dispatch as Kernels>::conv_folded_add(x, weight, bias, residual, *spec),
-        None => <Dispatch as Kernels>::conv_folded(x, weight, bias, *spec),
+        Some(residual) => <Dispatch as Kernels>::conv_scaled_add(x, weight, scale, shift, residual, *spec),
+        None => <Dispatch as Kernels>::conv_scaled(x, weight, scale, shift, *spec),
     })
 }
 

@@ -5,7 +5,7 @@
 //! dropped it returns to the store by itself.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     mem::{MaybeUninit, take},
     ops::{Deref, DerefMut},
     slice,
@@ -32,13 +32,26 @@ pub struct Buffer {
     length: usize,
 }
 
+/// How many times larger than asked for a kept buffer may be to be handed out.
+const SLACK: usize = 2;
+
 /// Most bytes the store keeps; when they do not suffice, everything kept goes back to the system.
 const STORE_BYTES: usize = 1 << 30;
 
 #[derive(Default)]
 struct Store {
-    by_lines: HashMap<usize, Vec<Vec<Line>>>,
+    by_lines: BTreeMap<usize, Vec<Vec<Line>>>,
     bytes: usize,
+}
+
+impl Store {
+    /// The smallest kept buffer of at least `count` lines that is not much larger.
+    fn take(&mut self, count: usize) -> Option<Vec<Line>> {
+        let fitting = self.by_lines.range_mut(count..=SLACK * count).find(|(_, kept)| !kept.is_empty());
+        let lines = fitting?.1.pop()?;
+        self.bytes -= lines.len() * size_of::<Line>();
+        Some(lines)
+    }
 }
 
 static STORE: LazyLock<Mutex<Store>> = LazyLock::new(Mutex::default);
@@ -52,12 +65,7 @@ impl Buffer {
     /// `length` floats of no particular value.
     pub fn new(length: usize) -> Self {
         let count = length.div_ceil(LINE);
-        let mut store = store();
-        let kept = store.by_lines.get_mut(&count).and_then(Vec::pop);
-        if kept.is_some() {
-            store.bytes -= count * size_of::<Line>();
-        }
-        drop(store);
+        let kept = store().take(count);
         Self { lines: kept.unwrap_or_else(|| vec![Line([0.0; LINE]); count]), length }
     }
 

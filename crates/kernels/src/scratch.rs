@@ -18,6 +18,9 @@ thread_local! {
     static FREE: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
 }
 
+/// How many times larger than asked for a kept buffer may be to be handed out.
+const SLACK: usize = 8;
+
 /// A borrowed buffer of numbers, aligned to a cache line and readable for one vector past its end.
 pub(crate) struct Scratch {
     storage: Vec<f32>,
@@ -34,7 +37,7 @@ impl Scratch {
                 .iter()
                 .enumerate()
                 .rev()
-                .filter(|(_, buffer)| (needed..=2 * needed).contains(&buffer.len()));
+                .filter(|(_, buffer)| (needed..=SLACK * needed).contains(&buffer.len()));
             let best = fitting.min_by_key(|(_, buffer)| buffer.len()).map(|(index, _)| index);
             best.map(|index| free.remove(index))
         });

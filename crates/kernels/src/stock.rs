@@ -48,16 +48,18 @@ pub fn conv_block(
     }
 }
 
-/// Convolution with folded batch norm, optional ReLU; see [`crate::conv_folded`].
-pub fn conv_folded(
+/// Convolution, scale and shift, optional ReLU; see [`crate::conv_scaled`].
+pub fn conv_scaled(
     x: Tensor<4>,
     weight: Tensor<2>,
-    bias: Tensor<2>,
+    scale: Tensor<2>,
+    shift: Tensor<2>,
     residual: Option<Tensor<4>>,
     spec: &ConvSpec,
 ) -> Tensor<4> {
-    let [_, channels] = bias.dims();
-    let y = convolution(x, weight, spec) + bias.reshape([1, 1, 1, channels]);
+    let [_, channels] = scale.dims();
+    let [scale, shift] = [scale, shift].map(|vector| vector.reshape([1, 1, 1, channels]));
+    let y = convolution(x, weight, spec) * scale + shift;
     add(if spec.relu { relu(y) } else { y }, residual, spec)
 }
 

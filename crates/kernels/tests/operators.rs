@@ -131,14 +131,20 @@ fn the_block_gives_the_same_bits_on_any_number_of_threads() {
 }
 
 #[test]
-fn folded_blocks_agree_with_stock_operators() {
+fn scaled_blocks_agree_with_stock_operators() {
     for case in cases() {
-        let (x, [weight, bias, _], residual) = case.operands();
-        let added = case.residual.then_some(residual);
-        let expected =
-            stock::conv_folded(x.clone(), weight.clone(), bias.clone(), added.clone(), &case.spec());
-        let found = dpcl_kernels::conv_folded(x, weight, bias, added, &case.spec());
-        assert_near(&floats(found), &floats(expected), &format!("{case:?}"));
+        let run = |conv: fn(
+            Tensor<4>,
+            Tensor<2>,
+            Tensor<2>,
+            Tensor<2>,
+            Option<Tensor<4>>,
+            &ConvSpec,
+        ) -> Tensor<4>| {
+            let (x, [weight, scale, shift], residual) = case.operands();
+            floats(conv(x, weight, scale, shift, case.residual.then_some(residual), &case.spec()))
+        };
+        assert_near(&run(dpcl_kernels::conv_scaled), &run(stock::conv_scaled), &format!("{case:?}"));
     }
 }
 

@@ -1,9 +1,9 @@
 //! A residual network from images to feature vectors, in training (batch statistics, differentiable) and in
-//! evaluation (running statistics folded into the convolutions).
+//! evaluation (running statistics folded into the convolutions' outputs).
 
 use burn::tensor::{Device, Tensor};
 
-use dpcl_kernels::{average_pool, conv_block, conv_folded, max_pool};
+use dpcl_kernels::{average_pool, conv_block, conv_scaled, max_pool};
 
 use super::{
     architecture::{Architecture, Block, Family, Layer},
@@ -23,7 +23,7 @@ pub struct BatchStatistics {
     variance: Tensor<2>,
 }
 
-/// Weights with batch norm folded in, in layer order.
+/// What each batch norm comes down to in evaluation, in layer order: a scale and a shift of the convolution's output.
 pub struct Folded(Vec<(Tensor<2>, Tensor<2>)>);
 
 /// The network below the heads.
@@ -116,14 +116,13 @@ impl Encoder {
         }
     }
 
-    /// Folds running statistics, scale and shift into each convolution.
+    /// Folds running statistics, scale and shift of each batch norm into one multiply-add.
     pub fn fold(&self) -> Folded {
         let fold = |layer: usize| {
-            let [weight, scale, shift] =
-                [0, 1, 2].map(|offset| self.weights.value(layer * PER_LAYER + offset).clone());
+            let [scale, shift] = [1, 2].map(|offset| self.weights.value(layer * PER_LAYER + offset).clone());
             let [mean, variance] = [0, 1].map(|offset| self.running.value(layer * 2 + offset).clone());
             let factor = scale / variance.add_scalar(self.architecture.epsilon).sqrt();
-            (weight * factor.clone(), shift - mean * factor)
+            (factor.clone(), shift - mean * factor)
         };
         Folded((0..self.layers.len()).map(fold).collect())
     }
@@ -131,8 +130,9 @@ impl Encoder {
     /// Evaluation-mode features of clean `images` [rows, height, width, 3].
     pub fn evaluate(&self, folded: &Folded, images: Tensor<4>) -> Tensor<2> {
         self.walk(images, &mut |_, x| x, &mut |layer, x, residual| {
-            let (weight, bias) = folded.0[layer].clone();
-            conv_folded(x, weight, bias, residual, &self.layers[layer].spec)
+            let (scale, shift) = folded.0[layer].clone();
+            let weight = self.weights.value(layer * PER_LAYER).clone();
+            conv_scaled(x, weight, scale, shift, residual, &self.layers[layer].spec)
         })
     }
 

@@ -45,7 +45,7 @@ impl Backward<Flex, 4> for ConvBlockBackward {
     fn backward(self, ops: Ops<BlockState, 4>, grads: &mut Gradients, _checkpointer: &mut Checkpointer) {
         let gradient = grads.consume::<Flex>(&ops.node);
         let BlockOutcome { input, weight, scale, shift, .. } =
-            block_backward(&ops.state, &gradient, ops.parents[0].is_some());
+            block_backward(&ops.state, gradient, ops.parents[0].is_some());
         register(
             grads,
             ops.parents.map(|node| node.map(|node| node.id)),
@@ -63,8 +63,7 @@ impl Backward<Flex, 5> for ConvBlockAddBackward {
     fn backward(self, ops: Ops<BlockState, 5>, grads: &mut Gradients, _checkpointer: &mut Checkpointer) {
         let gradient = grads.consume::<Flex>(&ops.node);
         let BlockOutcome { input, weight, scale, shift, residual } =
-            block_backward(&ops.state, &gradient, ops.parents[0].is_some());
-        let residual = residual.unwrap_or(gradient);
+            block_backward(&ops.state, gradient, ops.parents[0].is_some());
         register(
             grads,
             ops.parents.map(|node| node.map(|node| node.id)),

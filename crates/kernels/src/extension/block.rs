@@ -2,7 +2,7 @@
 
 use super::{
     Cpu,
-    tensors::{dims, geometry, slice, tensor},
+    tensors::{dims, geometry, slice, slice_mut, tensor},
 };
 use crate::{
     ConvSpec,
@@ -77,16 +77,17 @@ pub(super) struct BlockOutcome {
     pub(super) weight: Cpu,
     pub(super) scale: Cpu,
     pub(super) shift: Cpu,
-    /// Gradient of the added tensor where it differs from the output's.
-    pub(super) residual: Option<Cpu>,
+    /// Gradient of the added tensor, if there is one.
+    pub(super) residual: Cpu,
 }
 
 /// Runs a block backwards; the input's gradient is computed only when wanted.
-pub(super) fn block_backward(state: &BlockState, gradient: &Cpu, wants_input: bool) -> BlockOutcome {
-    let gradient = gradient.to_contiguous();
+pub(super) fn block_backward(state: &BlockState, mut gradient: Cpu, wants_input: bool) -> BlockOutcome {
+    if !gradient.is_contiguous() {
+        gradient = gradient.to_contiguous();
+    }
     let geometry = geometry(&state.x, &state.weight, &state.spec);
     let mut input = wants_input.then(|| Buffer::new(geometry.input_len()));
-    let mut residual = state.output.as_ref().map(|_| Buffer::new(geometry.output_len()));
     let mut weight = Buffer::new(geometry.weight_len());
     let [mut scale, mut shift] = [0; 2].map(|_| Buffer::new(geometry.channels_out));
     let saved = BlockSaved {
@@ -104,16 +105,15 @@ pub(super) fn block_backward(state: &BlockState, gradient: &Cpu, wants_input: bo
         weight: &mut weight,
         scale: &mut scale,
         shift: &mut shift,
-        residual: residual.as_deref_mut(),
     };
-    conv_block_backward(&geometry, saved, options(&state.spec), slice(&gradient), gradients);
+    conv_block_backward(&geometry, saved, options(&state.spec), slice_mut(&mut gradient), gradients);
     let row = [1, geometry.channels_out];
     BlockOutcome {
         input: input.map(|input| tensor(input, dims::<4>(&state.x))),
         weight: tensor(weight, [geometry.weight_rows(), geometry.channels_out]),
         scale: tensor(scale, row),
         shift: tensor(shift, row),
-        residual: residual.map(|residual| tensor(residual, dims::<4>(&state.convolved))),
+        residual: gradient,
     }
 }
 

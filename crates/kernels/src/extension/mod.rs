@@ -31,7 +31,7 @@ use backward::{
     PerturbMixBackward,
 };
 use block::block_forward;
-use tensors::{dims, geometry, image_shape, slice, tensor};
+use tensors::{dims, geometry, image_shape, slice, slice_mut, tensor};
 
 /// The CPU's tensor.
 type Cpu = FloatTensor<Flex>;
@@ -58,19 +58,21 @@ pub trait Kernels: Backend {
         spec: ConvSpec,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 
-    /// Convolution with folded batch norm.
-    fn conv_folded(
+    /// Convolution, each output channel times its scale plus its shift.
+    fn conv_scaled(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
+        scale: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
         spec: ConvSpec,
     ) -> FloatTensor<Self>;
 
-    /// As `conv_folded`, with another tensor added to the output.
-    fn conv_folded_add(
+    /// As `conv_scaled`, with another tensor added to the output.
+    fn conv_scaled_add(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
+        scale: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
         residual: FloatTensor<Self>,
         spec: ConvSpec,
     ) -> FloatTensor<Self>;
@@ -115,12 +117,12 @@ impl Kernels for Flex {
         (output, mean, variance)
     }
 
-    fn conv_folded(x: Cpu, weight: Cpu, bias: Cpu, spec: ConvSpec) -> Cpu {
-        folded(&x, &weight, &bias, None, &spec)
+    fn conv_scaled(x: Cpu, weight: Cpu, scale: Cpu, shift: Cpu, spec: ConvSpec) -> Cpu {
+        scaled(&x, &weight, [&scale, &shift], None, &spec)
     }
 
-    fn conv_folded_add(x: Cpu, weight: Cpu, bias: Cpu, residual: Cpu, spec: ConvSpec) -> Cpu {
-        folded(&x, &weight, &bias, Some(&residual.to_contiguous()), &spec)
+    fn conv_scaled_add(x: Cpu, weight: Cpu, scale: Cpu, shift: Cpu, residual: Cpu, spec: ConvSpec) -> Cpu {
+        scaled(&x, &weight, [&scale, &shift], Some(&residual.to_contiguous()), &spec)
     }
 
     fn max_pool(x: Cpu) -> Cpu {
@@ -171,10 +173,10 @@ impl Kernels for Flex {
         }
         adam(
             step,
-            parameter.storage_mut::<f32>(),
+            slice_mut(&mut parameter),
             slice(&gradient),
-            first.storage_mut::<f32>(),
-            second.storage_mut::<f32>(),
+            slice_mut(&mut first),
+            slice_mut(&mut second),
         );
         (parameter, first, second)
     }
@@ -222,25 +224,27 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         (output, constant::<C>(mean), constant::<C>(variance))
     }
 
-    fn conv_folded_add(
+    fn conv_scaled_add(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
+        scale: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
         residual: FloatTensor<Self>,
         spec: ConvSpec,
     ) -> FloatTensor<Self> {
-        let [x, weight, bias, residual] = [x, weight, bias, residual].map(inner::<C>);
-        constant::<C>(<Flex as Kernels>::conv_folded_add(x, weight, bias, residual, spec))
+        let [x, weight, scale, shift, residual] = [x, weight, scale, shift, residual].map(inner::<C>);
+        constant::<C>(<Flex as Kernels>::conv_scaled_add(x, weight, scale, shift, residual, spec))
     }
 
-    fn conv_folded(
+    fn conv_scaled(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
+        scale: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
         spec: ConvSpec,
     ) -> FloatTensor<Self> {
-        let [x, weight, bias] = [x, weight, bias].map(inner::<C>);
-        constant::<C>(<Flex as Kernels>::conv_folded(x, weight, bias, spec))
+        let [x, weight, scale, shift] = [x, weight, scale, shift].map(inner::<C>);
+        constant::<C>(<Flex as Kernels>::conv_scaled(x, weight, scale, shift, spec))
     }
 
     fn max_pool(x: FloatTensor<Self>) -> FloatTensor<Self> {
@@ -297,16 +301,17 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
     }
 }
 
-/// A convolution with folded batch norm, with or without another tensor added.
-fn folded(x: &Cpu, weight: &Cpu, bias: &Cpu, residual: Option<&Cpu>, spec: &ConvSpec) -> Cpu {
-    let [x, weight, bias] = [x, weight, bias].map(Cpu::to_contiguous);
+/// A convolution with scaled and shifted output, with or without another tensor added.
+fn scaled(x: &Cpu, weight: &Cpu, [scale, shift]: [&Cpu; 2], residual: Option<&Cpu>, spec: &ConvSpec) -> Cpu {
+    let [x, weight, scale, shift] = [x, weight, scale, shift].map(Cpu::to_contiguous);
     let geometry = geometry(&x, &weight, spec);
     let mut output = Buffer::new(geometry.output_len());
     conv_evaluate(
         &geometry,
         slice(&x),
         slice(&weight),
-        slice(&bias),
+        slice(&scale),
+        slice(&shift),
         spec.relu,
         residual.map(slice),
         spec.relu_after_sum,

@@ -34,6 +34,13 @@ pub(super) fn slice(tensor: &Cpu) -> &[f32] {
     tensor.as_slice::<f32>().expect("operators make their inputs contiguous f32 first")
 }
 
+/// The numbers of a contiguous tensor, to change; copied first if another tensor shares them.
+pub(super) fn slice_mut(tensor: &mut Cpu) -> &mut [f32] {
+    let (start, end) =
+        tensor.layout().contiguous_offsets().expect("operators make their inputs contiguous first");
+    &mut tensor.storage_mut()[start..end]
+}
+
 pub(super) fn tensor<const D: usize>(buffer: Buffer, shape: [usize; D]) -> Cpu {
     buffer.into_tensor(shape)
 }

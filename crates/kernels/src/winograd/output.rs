@@ -18,8 +18,8 @@ pub(crate) enum Ending<'a> {
     Plain,
     /// It is stored and counted in the sums of its group, `[group][shift, sum, sum of squares][channel]`.
     Statistics(SharedSlice<'a, f32>),
-    /// Bias, ReLU, residual, ReLU, as in [`crate::evaluate::conv_evaluate`].
-    Complete { bias: &'a [f32], relu: bool, residual: Option<&'a [f32]>, relu_after: bool },
+    /// Scale and shift, ReLU, residual, ReLU, as in [`crate::evaluate::conv_evaluate`].
+    Complete { scale: &'a [f32], shift: &'a [f32], relu: bool, residual: Option<&'a [f32]>, relu_after: bool },
 }
 
 /// Transforms some tiles and channels back and stores them.
@@ -48,8 +48,8 @@ impl Routine for FromPoints<'_> {
         match self.ending {
             Ending::Plain => {}
             Ending::Statistics(sums) => assert!(sums.len() >= (self.group + 1) * 3 * self.channels),
-            Ending::Complete { bias, residual, .. } => {
-                assert!(bias.len() == self.channels);
+            Ending::Complete { scale, shift, residual, .. } => {
+                assert!(scale.len() == self.channels && shift.len() == self.channels);
                 assert!(residual.is_none_or(|residual| residual.len() == self.output.len()));
             }
         }
@@ -170,17 +170,18 @@ impl FromPoints<'_> {
 
     #[inline(always)]
     fn complete<S: Simd>(&self, simd: S, column: usize, count: usize) {
-        let Ending::Complete { bias, relu, residual, relu_after } = self.ending else { return };
+        let Ending::Complete { scale, shift, relu, residual, relu_after } = self.ending else { return };
         let least = |on: bool| simd.splat(if on { 0.0 } else { f32::NEG_INFINITY });
         let (least, least_after) = (least(relu), least(relu_after));
-        // SAFETY: the bias has a number for each channel, as `run` checked.
-        let bias = unsafe { simd.load_first(bias.as_ptr().add(column), count) };
+        // SAFETY: scale and shift have a number for each channel, as `run` checked.
+        let [scale, shift] =
+            [scale, shift].map(|vector| unsafe { simd.load_first(vector.as_ptr().add(column), count) });
         for position in 0..self.tiles.len() {
             let Outputs { values, place, extent } = self.outputs(simd, position, column);
             for row in 0..extent.0 {
                 for column in 0..extent.1 {
                     let place = place + (row * self.grid.width + column) * self.channels;
-                    let mut value = simd.max(simd.add(values[row * SIDE + column], bias), least);
+                    let mut value = simd.max(simd.mul_add(values[row * SIDE + column], scale, shift), least);
                     if let Some(residual) = residual {
                         // SAFETY: the residual has a number for each output, as `run` checked.
                         let residual = unsafe { simd.load_first(residual.as_ptr().add(place), count) };
