@@ -6,6 +6,7 @@
 
 mod dpcl;
 mod er;
+mod er_cpr;
 mod finetune;
 mod replay;
 
@@ -128,7 +129,7 @@ pub struct MethodInfo {
 }
 
 /// Every method that can be named.
-pub const METHODS: &[MethodInfo] = &[dpcl::INFO, er::INFO, finetune::INFO];
+pub const METHODS: &[MethodInfo] = &[dpcl::INFO, er::INFO, er_cpr::INFO, finetune::INFO];
 
 /// The method of that name.
 ///

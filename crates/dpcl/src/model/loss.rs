@@ -27,3 +27,9 @@ pub fn mixed_cross_entropy(
     let own = cross_entropy(logits.clone(), labels).mul_scalar(coefficient);
     own + cross_entropy(logits, partners).mul_scalar(1.0 - coefficient)
 }
+
+/// Mean entropy of the answers over rows and heads → scalar.
+pub fn mean_entropy(logits: Tensor<3>) -> Tensor<1> {
+    let log_probabilities = log_softmax(logits, 2);
+    (log_probabilities.clone().exp() * log_probabilities).sum_dim(2).mean().neg()
+}

@@ -1,0 +1,89 @@
+//! What the rehearsal baselines reduce to when their own terms are switched off, and what they refuse.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use dpcl::random::Random;
+use dpcl::state::{Persist, State};
+use dpcl::{Config, Error, Image, Learner, Observation, Shape};
+
+const SIZE: usize = 16;
+
+/// Images of four classes: a bright quarter, and noise. Two classes come first, then the other two.
+fn samples(count: usize) -> Vec<(Image, usize)> {
+    let mut random = Random::named(9, "samples");
+    let sample = |index: usize| {
+        let class = index % 2 + 2 * usize::from(index >= count / 2);
+        let bright = |row: usize, column: usize| {
+            (row < SIZE / 2) == (class < 2) && (column < SIZE / 2) == class.is_multiple_of(2)
+        };
+        let mut pixel = |index: usize| {
+            let level = if bright(index / 3 / SIZE, index / 3 % SIZE) { 150 } else { 40 };
+            level + random.below(100) as u8
+        };
+        let pixels: Vec<u8> = (0..SIZE * SIZE * 3).map(&mut pixel).collect();
+        (Image { height: SIZE, width: SIZE, pixels: pixels.into() }, class)
+    };
+    (0..count).map(sample).collect()
+}
+
+fn config(text: &str) -> Config {
+    let common = "model = 'slim'\nwidth = 4\nmemory = 10\nbatch = 8\nupdates = 1.0\nlr = 0.002\n";
+    Config::from_toml(&format!("{common}{text}")).unwrap()
+}
+
+fn learner(text: &str) -> Learner {
+    Learner::new(&config(text), Shape { channels: 3, height: SIZE, width: SIZE }).unwrap()
+}
+
+fn state(learner: &Learner) -> State {
+    let mut state = State::default();
+    learner.save(&mut state);
+    state
+}
+
+/// Learns the samples, a task end in the middle, and returns what each set off.
+fn learn(learner: &mut Learner, samples: &[(Image, usize)]) -> Vec<Observation> {
+    let mut observations = Vec::new();
+    for (index, (image, class)) in samples.iter().enumerate() {
+        observations.push(learner.observe(image, *class).unwrap());
+        if index + 1 == samples.len() / 2 {
+            learner.task_end().unwrap();
+        }
+    }
+    observations
+}
+
+/// Fails unless both configurations learn the same network, memory and rate by the same steps.
+fn assert_same_run(one: &str, other: &str) {
+    let samples = samples(48);
+    let (mut first, mut second) = (learner(one), learner(other));
+    assert_eq!(learn(&mut first, &samples), learn(&mut second, &samples), "{other}: losses and rates");
+    let (first_state, second_state) = (state(&first), state(&second));
+    for part in ["core", "method.memory", "method.rate"] {
+        assert!(!first_state.part(part).values.is_empty());
+        assert!(first_state.part(part) == second_state.part(part), "{other}: {part} differs");
+    }
+    let images: Vec<Image> = samples.into_iter().map(|(image, _)| image).collect();
+    assert_eq!(first.predict_all(&images).unwrap(), second.predict_all(&images).unwrap(), "{other}");
+}
+
+/// Why a configuration is refused, as `key: problem`.
+fn refusal(text: &str) -> String {
+    match config(text).resolve() {
+        Err(Error::BadKey { key, problem }) => format!("{key}: {problem}"),
+        other => panic!("expected a refusal of {text}, got {other:?}"),
+    }
+}
+
+#[test]
+fn without_its_entropy_er_cpr_is_experience_replay() {
+    assert_same_run("method = 'er'", "method = 'er-cpr'\n[cpr]\nweight = 0.0");
+}
+
+#[test]
+fn what_cannot_work_is_refused_by_name() {
+    assert_eq!(
+        refusal("method = 'er-cpr'\n[cpr]\nweight = -0.1"),
+        "cpr.weight: must be at least 0, not -0.1"
+    );
+}
