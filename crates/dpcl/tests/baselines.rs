@@ -80,10 +80,45 @@ fn without_its_entropy_er_cpr_is_experience_replay() {
     assert_same_run("method = 'er'", "method = 'er-cpr'\n[cpr]\nweight = 0.0");
 }
 
+/// Losses of every step, in order.
+fn losses(observations: Vec<Observation>) -> Vec<f64> {
+    observations.into_iter().flat_map(|observation| observation.steps).map(|step| step.loss).collect()
+}
+
+#[test]
+fn without_its_memory_terms_der_is_training_on_the_stream() {
+    let (mut der, mut finetune) =
+        (learner("method = 'der++'\n[der]\na = 0.0\nb = 0.0"), learner("method = 'finetune'"));
+    let samples = samples(48);
+    assert_eq!(learn(&mut der, &samples), learn(&mut finetune, &samples));
+    assert!(state(&der).part("core") == state(&finetune).part("core"));
+    assert_eq!(der.memory().unwrap().slots().len(), 10);
+}
+
+#[test]
+fn without_stored_logits_der_is_experience_replay_with_a_mean_for_each_half() {
+    let der = losses(learn(&mut learner("method = 'der++'\n[der]\na = 0.0\nb = 1.0"), &samples(8)));
+    let er = losses(learn(&mut learner("method = 'er'"), &samples(8)));
+    // Four steps on the stream alone, then batches whose halves are equally large.
+    assert_eq!(der[..4], er[..4]);
+    assert!((der[4] - 2.0 * er[4]).abs() < 1e-5, "{} is not twice {}", der[4], er[4]);
+}
+
+#[test]
+fn stored_logits_change_what_is_learned() {
+    let samples = samples(48);
+    let run = |a: &str| {
+        losses(learn(&mut learner(&format!("method = 'der++'\ncutmix_prob = 1.0\n[der]\na = {a}")), &samples))
+    };
+    assert_ne!(run("0.3"), run("0.0"));
+    assert_ne!(run("0.3"), run("0.6"));
+}
+
 #[test]
 fn what_cannot_work_is_refused_by_name() {
     assert_eq!(
         refusal("method = 'er-cpr'\n[cpr]\nweight = -0.1"),
         "cpr.weight: must be at least 0, not -0.1"
     );
+    assert_eq!(refusal("method = 'der++'\n[der]\nb = -1.0"), "der.b: must be at least 0, not -1");
 }

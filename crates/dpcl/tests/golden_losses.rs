@@ -5,7 +5,7 @@
 mod reference;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use dpcl::model::{cross_entropy, floats, mean_entropy};
+use dpcl::model::{cross_entropy, floats, mean_entropy, stored_distance};
 use reference::cases_named;
 
 /// Tracked logits of one head, [1, rows, classes].
@@ -46,4 +46,35 @@ fn golden_cpr() {
         case.check("loss", value(&loss));
         case.check("gradient_logits", gradient(&loss, &logits));
     }
+}
+
+#[test]
+fn golden_derpp() {
+    for case in cases_named("losses.json", "derpp.") {
+        let [a, b] = ["a", "b"].map(|key| case.input::<f64>(key));
+        let [again, stream, draw] =
+            ["draw1_logits", "stream_logits", "draw2_logits"].map(|key| case.input::<Vec<Vec<f32>>>(key));
+        let stored: Vec<Vec<f32>> = case.input("stored_logits");
+        let stored: Vec<&[f32]> = stored.iter().map(Vec::as_slice).collect();
+        let [again, stream, draw] = [again, stream, draw].map(|rows| tracked(&rows));
+
+        let distance = stored_distance(again.clone(), &stored).unwrap();
+        let own = cross_entropy(stream.clone(), &case.input::<Vec<usize>>("stream_labels"));
+        let rehearsed = cross_entropy(draw.clone(), &case.input::<Vec<usize>>("draw2_labels"));
+        case.check("mse", value(&distance));
+        case.check("ce_stream", value(&own));
+        case.check("ce_draw2", value(&rehearsed));
+
+        let (distance, rehearsed) = (distance.mul_scalar(a), rehearsed.mul_scalar(b));
+        case.check("loss", value(&(own.clone() + distance.clone() + rehearsed.clone())));
+        case.check("gradient_draw1_logits", gradient(&distance, &again));
+        case.check("gradient_stream_logits", gradient(&own, &stream));
+        case.check("gradient_draw2_logits", gradient(&rehearsed, &draw));
+    }
+}
+
+#[test]
+fn nothing_stored_is_nothing_to_compare() {
+    let logits = tracked(&[vec![1.0, 2.0]]);
+    assert!(stored_distance(logits, &[&[]]).is_none());
 }

@@ -4,6 +4,7 @@
 //! the maker of batches. It sees samples one by one and is never told about tasks, unless it declares
 //! [`Knowledge`] beyond that; every table marks such methods.
 
+mod der_plus_plus;
 mod dpcl;
 mod er;
 mod er_cpr;
@@ -129,7 +130,8 @@ pub struct MethodInfo {
 }
 
 /// Every method that can be named.
-pub const METHODS: &[MethodInfo] = &[dpcl::INFO, er::INFO, er_cpr::INFO, finetune::INFO];
+pub const METHODS: &[MethodInfo] =
+    &[dpcl::INFO, er::INFO, er_cpr::INFO, der_plus_plus::INFO, finetune::INFO];
 
 /// The method of that name.
 ///

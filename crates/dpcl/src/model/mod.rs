@@ -15,7 +15,7 @@ pub use adam::Adam;
 pub use architecture::{Architecture, Family, MODELS, ModelInfo};
 pub use encoder::{BatchStatistics, Encoder, Folded};
 pub use heads::{Growth, Heads};
-pub use loss::{cross_entropy, cross_entropy_rows, mean_entropy, mixed_cross_entropy};
+pub use loss::{cross_entropy, cross_entropy_rows, mean_entropy, mixed_cross_entropy, stored_distance};
 pub use weights::{FileLayout, Gradients, Weight, Weights, floats, matrix};
 
 use std::sync::OnceLock;
