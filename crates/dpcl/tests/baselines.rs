@@ -115,10 +115,23 @@ fn stored_logits_change_what_is_learned() {
 }
 
 #[test]
+fn with_no_choice_mir_is_experience_replay() {
+    assert_same_run("method = 'er'", "method = 'mir'\n[mir]\ncandidates = 4");
+    let samples = samples(48);
+    let er = losses(learn(&mut learner("method = 'er'"), &samples));
+    let mir = losses(learn(&mut learner("method = 'mir'"), &samples));
+    assert_eq!(er.len(), mir.len());
+    // The memory holds no more than a batch takes up to here, and from here on there is a choice.
+    assert_eq!(er[..8], mir[..8]);
+    assert_ne!(er, mir);
+}
+
+#[test]
 fn what_cannot_work_is_refused_by_name() {
     assert_eq!(
         refusal("method = 'er-cpr'\n[cpr]\nweight = -0.1"),
         "cpr.weight: must be at least 0, not -0.1"
     );
     assert_eq!(refusal("method = 'der++'\n[der]\nb = -1.0"), "der.b: must be at least 0, not -1");
+    assert_eq!(refusal("method = 'mir'\n[mir]\ncandidates = 0"), "mir.candidates: must be at least 1");
 }

@@ -9,6 +9,7 @@ mod dpcl;
 mod er;
 mod er_cpr;
 mod finetune;
+mod mir;
 mod replay;
 
 pub use crate::perturb::Scores;
@@ -131,7 +132,7 @@ pub struct MethodInfo {
 
 /// Every method that can be named.
 pub const METHODS: &[MethodInfo] =
-    &[dpcl::INFO, er::INFO, er_cpr::INFO, der_plus_plus::INFO, finetune::INFO];
+    &[dpcl::INFO, er::INFO, er_cpr::INFO, der_plus_plus::INFO, mir::INFO, finetune::INFO];
 
 /// The method of that name.
 ///

@@ -105,6 +105,27 @@ impl Model {
         self.optimiser.step(self.heads.weights_mut(), outcome.heads, rate);
     }
 
+    /// A copy moved by one plain gradient step, θ − rate·g, to see what a step would do. It has the same running
+    /// statistics and no moments.
+    pub fn moved(&self, outcome: &Outcome, rate: f64) -> Self {
+        let mut copy = Self {
+            encoder: self.encoder.clone(),
+            heads: self.heads.clone(),
+            optimiser: Adam::new(&self.device()),
+            folded: OnceLock::new(),
+            initialise: self.initialise.clone(),
+        };
+        for (weights, gradients) in
+            [(copy.encoder.weights_mut(), &outcome.encoder), (copy.heads.weights_mut(), &outcome.heads)]
+        {
+            for (weight, gradient) in weights.iter_mut().zip(gradients) {
+                let Some(gradient) = gradient else { continue };
+                weight.value = weight.value.clone() - gradient.clone().mul_scalar(rate);
+            }
+        }
+        copy
+    }
+
     /// Features of clean images in evaluation mode, `images` [rows, height, width, 3] → [rows, features].
     pub fn features(&self, images: Tensor<4>) -> Tensor<2> {
         let folded = self.folded.get_or_init(|| self.encoder.fold());
