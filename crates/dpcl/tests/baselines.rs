@@ -127,6 +127,31 @@ fn with_no_choice_mir_is_experience_replay() {
 }
 
 #[test]
+fn without_its_anchor_ewc_is_experience_replay() {
+    assert_same_run("method = 'er'", "method = 'ewc++'\n[ewc]\nlambda = 0.0");
+}
+
+#[test]
+fn the_anchor_of_ewc_pulls_from_the_first_task_end_on() {
+    let samples = samples(48);
+    let er = losses(learn(&mut learner("method = 'er'"), &samples));
+    let ewc = losses(learn(&mut learner("method = 'ewc++'"), &samples));
+    assert_eq!(er[..25], ewc[..25], "at the anchor itself there is no penalty yet");
+    assert_ne!(er[25], ewc[25]);
+}
+
+#[test]
+fn an_anchored_learner_resumes_exactly() {
+    let samples = samples(48);
+    let mut whole = learner("method = 'ewc++'");
+    learn(&mut whole, &samples);
+    let mut resumed = learner("method = 'ewc++'");
+    resumed.load(&state(&whole)).unwrap();
+    assert_eq!(learn(&mut whole, &samples), learn(&mut resumed, &samples));
+    assert!(state(&whole) == state(&resumed));
+}
+
+#[test]
 fn what_cannot_work_is_refused_by_name() {
     assert_eq!(
         refusal("method = 'er-cpr'\n[cpr]\nweight = -0.1"),
@@ -134,4 +159,6 @@ fn what_cannot_work_is_refused_by_name() {
     );
     assert_eq!(refusal("method = 'der++'\n[der]\nb = -1.0"), "der.b: must be at least 0, not -1");
     assert_eq!(refusal("method = 'mir'\n[mir]\ncandidates = 0"), "mir.candidates: must be at least 1");
+    assert_eq!(refusal("method = 'ewc++'\n[ewc]\nlambda = -1.0"), "ewc.lambda: must be at least 0, not -1");
+    assert!(refusal("method = 'ewc++'\n[ewc]\nalpha = 0.0").starts_with("ewc.alpha: "));
 }

@@ -8,6 +8,7 @@ mod der_plus_plus;
 mod dpcl;
 mod er;
 mod er_cpr;
+mod ewc_plus_plus;
 mod finetune;
 mod mir;
 mod replay;
@@ -131,8 +132,15 @@ pub struct MethodInfo {
 }
 
 /// Every method that can be named.
-pub const METHODS: &[MethodInfo] =
-    &[dpcl::INFO, er::INFO, er_cpr::INFO, der_plus_plus::INFO, mir::INFO, finetune::INFO];
+pub const METHODS: &[MethodInfo] = &[
+    dpcl::INFO,
+    er::INFO,
+    er_cpr::INFO,
+    der_plus_plus::INFO,
+    mir::INFO,
+    ewc_plus_plus::INFO,
+    finetune::INFO,
+];
 
 /// The method of that name.
 ///
