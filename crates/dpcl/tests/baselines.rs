@@ -152,6 +152,23 @@ fn an_anchored_learner_resumes_exactly() {
 }
 
 #[test]
+fn every_memory_scheme_serves_er_and_dpcl() {
+    let samples = samples(48);
+    for scheme in ["reservoir", "rm", "cbrs"] {
+        for method in ["method = 'er'", "method = 'dpcl'\nrate = 'exp-reset'"] {
+            let mut learner = learner(&format!("{method}\nmemory_scheme = '{scheme}'"));
+            learn(&mut learner, &samples);
+            let histogram = learner.memory().unwrap().histogram();
+            assert_eq!(histogram.iter().sum::<usize>(), 10, "{scheme}");
+            assert!(
+                scheme == "reservoir" || histogram.iter().all(|&slots| slots >= 2),
+                "{scheme}: {histogram:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn what_cannot_work_is_refused_by_name() {
     assert_eq!(
         refusal("method = 'er-cpr'\n[cpr]\nweight = -0.1"),
