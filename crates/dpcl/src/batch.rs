@@ -25,12 +25,12 @@ pub struct Batch {
     pub labels: Vec<usize>,
     /// Memory slot of each memory row; they follow the stream rows.
     pub slots: Vec<usize>,
-    /// How the rows were cut and mixed, if they were.
+    /// How the rows, or the first of them, were cut and mixed, if they were.
     pub mix: Option<Mix>,
 }
 
 impl Batch {
-    /// Labels of the images mixed into each row.
+    /// Labels of the images mixed into each mixed row.
     pub fn partners(&self, mix: &Mix) -> Vec<usize> {
         mix.permutation.iter().map(|&row| self.labels[row]).collect()
     }
@@ -68,18 +68,36 @@ impl Batcher {
 
     /// All `stream` samples, then the `drawn` memory samples, freshly augmented, cut and mixed when chance says so.
     pub fn replay(&mut self, stream: &[Sample], drawn: &[Drawn]) -> Batch {
+        self.replay_beside(stream, drawn, &[])
+    }
+
+    /// The same with further memory samples at the end, which are augmented but never cut and mixed.
+    pub fn replay_beside(&mut self, stream: &[Sample], drawn: &[Drawn], beside: &[Drawn]) -> Batch {
+        let memory = || drawn.iter().chain(beside);
+        let samples = || stream.iter().chain(memory().map(|drawn| &drawn.sample));
+        let mut images = self.augmented(samples());
+        let mix = self.mixing(stream.len() + drawn.len());
+        if let Some(mix) = &mix {
+            let mixed = mix.permutation.len() * self.size * self.size * 3;
+            mix.apply(&mut images[..mixed], self.size, self.size);
+        }
+        let labels = samples().map(|sample| sample.class).collect();
+        Batch { images, labels, slots: memory().map(|drawn| drawn.slot).collect(), mix }
+    }
+
+    /// Freshly augmented, normalised floats of samples.
+    pub fn augmented<'a>(&mut self, samples: impl Iterator<Item = &'a Sample> + Clone) -> Vec<f32> {
         let length = self.size * self.size * 3;
-        let samples = || stream.iter().chain(drawn.iter().map(|drawn| &drawn.sample));
-        let mut images = vec![0.0; samples().count() * length];
-        for (sample, out) in samples().zip(images.chunks_exact_mut(length)) {
+        let mut images = vec![0.0; samples.clone().count() * length];
+        for (sample, out) in samples.zip(images.chunks_exact_mut(length)) {
             self.pipeline.train(&sample.image, &mut self.chance.augmentation, out);
         }
-        let labels: Vec<usize> = samples().map(|sample| sample.class).collect();
-        let mix = self.cutmix.draw(labels.len(), self.size, self.size, &mut self.chance.cutmix);
-        if let Some(mix) = &mix {
-            mix.apply(&mut images, self.size, self.size);
-        }
-        Batch { images, labels, slots: drawn.iter().map(|drawn| drawn.slot).collect(), mix }
+        images
+    }
+
+    /// Whether a batch of `rows` images is cut and mixed and, if so, how.
+    pub fn mixing(&mut self, rows: usize) -> Option<Mix> {
+        self.cutmix.draw(rows, self.size, self.size, &mut self.chance.cutmix)
     }
 
     /// Clean, normalised floats of images for evaluation.

@@ -100,6 +100,15 @@ pub struct Mix {
 }
 
 impl Mix {
+    /// The mix that undoes this one: each area went to exactly one other row, from where it comes back.
+    pub fn inverse(&self) -> Self {
+        let mut permutation = vec![0; self.permutation.len()];
+        for (row, &partner) in self.permutation.iter().enumerate() {
+            permutation[partner] = row;
+        }
+        Self { permutation, ..self.clone() }
+    }
+
     /// Replaces the area of every image by its partner's, as both were before the call.
     ///
     /// `batch` holds as many images as the permutation has entries, each height × width × channels.
@@ -133,6 +142,20 @@ impl Mix {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_inverse_undoes_a_mix() {
+        let cutmix = CutMix { probability: 1.0, alpha: 1.0 };
+        let mut random = Random::named(4, "cutmix");
+        let images: Vec<f32> = (0..5 * 8 * 8 * 3).map(|value| value as f32).collect();
+        for _ in 0..20 {
+            let mix = cutmix.draw(5, 8, 8, &mut random).unwrap();
+            let mut mixed = images.clone();
+            mix.apply(&mut mixed, 8, 8);
+            mix.inverse().apply(&mut mixed, 8, 8);
+            assert_eq!(mixed, images);
+        }
+    }
 
     fn area_of(share: f64, column: usize, row: usize) -> (Area, f64) {
         let area = Area::around((row, column), share, 32, 32);

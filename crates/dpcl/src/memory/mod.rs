@@ -4,11 +4,13 @@
 //! the same for every scheme: uniform, without replacement. The memory does not know how its samples are used.
 
 mod balanced;
+mod cbrs;
 mod nothing;
 mod pim;
 mod reservoir;
 
 pub use balanced::Balanced;
+pub use cbrs::Cbrs;
 pub use nothing::Nothing;
 pub use pim::{Keep, Pim};
 pub use reservoir::Reservoir;
@@ -123,6 +125,11 @@ pub const SCHEMES: &[SchemeInfo] = &[
         name: "rm",
         about: "equal shares for all classes; a newcomer replaces a random sample",
         build: || Box::new(Balanced),
+    },
+    SchemeInfo {
+        name: "cbrs",
+        about: "small classes take slots from the largest; a class that was the largest keeps a reservoir of its own",
+        build: || Box::new(Cbrs::default()),
     },
     SchemeInfo {
         name: "pim",

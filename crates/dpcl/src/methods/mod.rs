@@ -4,9 +4,13 @@
 //! the maker of batches. It sees samples one by one and is never told about tasks, unless it declares
 //! [`Knowledge`] beyond that; every table marks such methods.
 
+mod der_plus_plus;
 mod dpcl;
 mod er;
+mod er_cpr;
+mod ewc_plus_plus;
 mod finetune;
+mod mir;
 mod replay;
 
 pub use crate::perturb::Scores;
@@ -128,7 +132,15 @@ pub struct MethodInfo {
 }
 
 /// Every method that can be named.
-pub const METHODS: &[MethodInfo] = &[dpcl::INFO, er::INFO, finetune::INFO];
+pub const METHODS: &[MethodInfo] = &[
+    dpcl::INFO,
+    er::INFO,
+    er_cpr::INFO,
+    der_plus_plus::INFO,
+    mir::INFO,
+    ewc_plus_plus::INFO,
+    finetune::INFO,
+];
 
 /// The method of that name.
 ///

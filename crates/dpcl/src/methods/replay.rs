@@ -2,10 +2,10 @@
 //! from at each step and offered the buffer afterwards, and a learning-rate rule.
 
 use crate::{
-    batch::{Batch, ahead},
+    batch::{Batch, Batcher, ahead},
     config::Config,
     error::{Error, Result},
-    memory::{Memory, Sample, load_images, save_images},
+    memory::{Drawn, Memory, Sample, load_images, save_images},
     model::Model,
     rate::{self, Rate},
     state::{Persist, State},
@@ -86,17 +86,39 @@ impl Replay {
         full: &Full<Sample>,
         mut step: impl FnMut(&mut Model, &Batch, &mut Memory, &mut dyn Rate) -> f64,
     ) -> Result<Vec<Step>> {
+        let make =
+            |batcher: &mut Batcher, stream: &[Sample], drawn: Vec<Drawn>| batcher.replay(stream, &drawn);
+        self.iterate_made(core, full, Memory::draw, make, |model, batch, memory, rate| {
+            let current = rate.rate();
+            let loss = step(model, &batch, memory, rate);
+            finite(loss, current, batch.labels)
+        })
+    }
+
+    /// The same for batches of another shape. `draw` asks the memory for what one batch needs, given the usual number
+    /// of memory rows; this is done for all batches first, for the memory does not change while they are learned.
+    /// `make` turns it and the stream samples into a batch, on another thread and ahead of `step`.
+    ///
+    /// # Errors
+    /// Those of `step`, which has to refuse a loss that is not finite.
+    pub fn iterate_made<D: Send, B: Send>(
+        &mut self,
+        core: &mut Core,
+        full: &Full<Sample>,
+        mut draw: impl FnMut(&mut Memory, usize) -> D,
+        mut make: impl FnMut(&mut Batcher, &[Sample], D) -> B + Send,
+        mut step: impl FnMut(&mut Model, B, &mut Memory, &mut dyn Rate) -> Result<f64>,
+    ) -> Result<Vec<Step>> {
         let Core { model, batcher, .. } = core;
         let Self { memory, rate, memory_rows, .. } = self;
-        let mut draws = (0..full.updates).map(|_| memory.draw(*memory_rows)).collect::<Vec<_>>().into_iter();
+        let draws: Vec<D> = (0..full.updates).map(|_| draw(memory, *memory_rows)).collect();
+        let mut draws = draws.into_iter();
         let mut steps = Vec::with_capacity(full.updates);
-        let make = || batcher.replay(&full.items, &draws.next().unwrap_or_default());
+        let make = || draws.next().map(|drawn| make(batcher, &full.items, drawn));
         ahead(full.updates, make, |batch| {
+            let Some(batch) = batch else { return Ok(()) };
             let current = rate.rate();
-            let loss = step(model, &batch, memory, &mut **rate);
-            if !loss.is_finite() {
-                return Err(Error::LossNotFinite { loss, rate: current, labels: batch.labels });
-            }
+            let loss = step(model, batch, memory, &mut **rate)?;
             rate.stepped();
             steps.push(Step { loss, rate: current });
             Ok(())
@@ -110,6 +132,14 @@ impl Replay {
             self.memory.offer(sample, 0.0);
         }
     }
+}
+
+/// The loss of a step taken at `rate` on a batch of `labels`, if training has not run away.
+///
+/// # Errors
+/// When it is not finite.
+pub fn finite(loss: f64, rate: f64, labels: Vec<usize>) -> Result<f64> {
+    if loss.is_finite() { Ok(loss) } else { Err(Error::LossNotFinite { loss, rate, labels }) }
 }
 
 /// The configured memory scheme.

@@ -27,3 +27,29 @@ pub fn mixed_cross_entropy(
     let own = cross_entropy(logits.clone(), labels).mul_scalar(coefficient);
     own + cross_entropy(logits, partners).mul_scalar(1.0 - coefficient)
 }
+
+/// Mean entropy of the answers over rows and heads → scalar.
+pub fn mean_entropy(logits: Tensor<3>) -> Tensor<1> {
+    let log_probabilities = log_softmax(logits, 2);
+    (log_probabilities.clone().exp() * log_probabilities).sum_dim(2).mean().neg()
+}
+
+/// Squared distance between logits [heads, rows, classes] and the `stored` logits of each row, averaged over all
+/// elements compared → scalar. A row is compared over the width it was stored with; `None` if nothing is left.
+pub fn stored_distance(logits: Tensor<3>, stored: &[&[f32]]) -> Option<Tensor<1>> {
+    let [heads, rows, classes] = logits.dims();
+    let compared = heads * stored.iter().map(|row| row.len().min(classes)).sum::<usize>();
+    if compared == 0 {
+        return None;
+    }
+    let (mut target, mut mask) = (vec![0.0_f32; rows * classes], vec![0.0_f32; rows * classes]);
+    for (row, stored) in stored.iter().enumerate() {
+        let width = stored.len().min(classes);
+        target[row * classes..][..width].copy_from_slice(&stored[..width]);
+        mask[row * classes..][..width].fill(1.0);
+    }
+    let device = logits.device();
+    let tensor = |values| Tensor::<3>::from_data(TensorData::new(values, [1, rows, classes]), &device);
+    let difference = (logits - tensor(target)) * tensor(mask);
+    Some((difference.clone() * difference).sum().div_scalar(compared as f64))
+}

@@ -15,7 +15,7 @@ pub use adam::Adam;
 pub use architecture::{Architecture, Family, MODELS, ModelInfo};
 pub use encoder::{BatchStatistics, Encoder, Folded};
 pub use heads::{Growth, Heads};
-pub use loss::{cross_entropy, cross_entropy_rows, mixed_cross_entropy};
+pub use loss::{cross_entropy, cross_entropy_rows, mean_entropy, mixed_cross_entropy, stored_distance};
 pub use weights::{FileLayout, Gradients, Weight, Weights, floats, matrix};
 
 use std::sync::OnceLock;
@@ -103,6 +103,27 @@ impl Model {
         self.encoder.absorb(&outcome.statistics);
         self.optimiser.step(self.encoder.weights_mut(), outcome.encoder, rate);
         self.optimiser.step(self.heads.weights_mut(), outcome.heads, rate);
+    }
+
+    /// A copy moved by one plain gradient step, θ − rate·g, to see what a step would do. It has the same running
+    /// statistics and no moments.
+    pub fn moved(&self, outcome: &Outcome, rate: f64) -> Self {
+        let mut copy = Self {
+            encoder: self.encoder.clone(),
+            heads: self.heads.clone(),
+            optimiser: Adam::new(&self.device()),
+            folded: OnceLock::new(),
+            initialise: self.initialise.clone(),
+        };
+        for (weights, gradients) in
+            [(copy.encoder.weights_mut(), &outcome.encoder), (copy.heads.weights_mut(), &outcome.heads)]
+        {
+            for (weight, gradient) in weights.iter_mut().zip(gradients) {
+                let Some(gradient) = gradient else { continue };
+                weight.value = weight.value.clone() - gradient.clone().mul_scalar(rate);
+            }
+        }
+        copy
     }
 
     /// Features of clean images in evaluation mode, `images` [rows, height, width, 3] → [rows, features].

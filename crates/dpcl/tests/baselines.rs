@@ -1,0 +1,181 @@
+//! What the rehearsal baselines reduce to when their own terms are switched off, and what they refuse.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use dpcl::random::Random;
+use dpcl::state::{Persist, State};
+use dpcl::{Config, Error, Image, Learner, Observation, Shape};
+
+const SIZE: usize = 16;
+
+/// Images of four classes: a bright quarter, and noise. Two classes come first, then the other two.
+fn samples(count: usize) -> Vec<(Image, usize)> {
+    let mut random = Random::named(9, "samples");
+    let sample = |index: usize| {
+        let class = index % 2 + 2 * usize::from(index >= count / 2);
+        let bright = |row: usize, column: usize| {
+            (row < SIZE / 2) == (class < 2) && (column < SIZE / 2) == class.is_multiple_of(2)
+        };
+        let mut pixel = |index: usize| {
+            let level = if bright(index / 3 / SIZE, index / 3 % SIZE) { 150 } else { 40 };
+            level + random.below(100) as u8
+        };
+        let pixels: Vec<u8> = (0..SIZE * SIZE * 3).map(&mut pixel).collect();
+        (Image { height: SIZE, width: SIZE, pixels: pixels.into() }, class)
+    };
+    (0..count).map(sample).collect()
+}
+
+fn config(text: &str) -> Config {
+    let common = "model = 'slim'\nwidth = 4\nmemory = 10\nbatch = 8\nupdates = 1.0\nlr = 0.002\n";
+    Config::from_toml(&format!("{common}{text}")).unwrap()
+}
+
+fn learner(text: &str) -> Learner {
+    Learner::new(&config(text), Shape { channels: 3, height: SIZE, width: SIZE }).unwrap()
+}
+
+fn state(learner: &Learner) -> State {
+    let mut state = State::default();
+    learner.save(&mut state);
+    state
+}
+
+/// Learns the samples, a task end in the middle, and returns what each set off.
+fn learn(learner: &mut Learner, samples: &[(Image, usize)]) -> Vec<Observation> {
+    let mut observations = Vec::new();
+    for (index, (image, class)) in samples.iter().enumerate() {
+        observations.push(learner.observe(image, *class).unwrap());
+        if index + 1 == samples.len() / 2 {
+            learner.task_end().unwrap();
+        }
+    }
+    observations
+}
+
+/// Fails unless both configurations learn the same network, memory and rate by the same steps.
+fn assert_same_run(one: &str, other: &str) {
+    let samples = samples(48);
+    let (mut first, mut second) = (learner(one), learner(other));
+    assert_eq!(learn(&mut first, &samples), learn(&mut second, &samples), "{other}: losses and rates");
+    let (first_state, second_state) = (state(&first), state(&second));
+    for part in ["core", "method.memory", "method.rate"] {
+        assert!(!first_state.part(part).values.is_empty());
+        assert!(first_state.part(part) == second_state.part(part), "{other}: {part} differs");
+    }
+    let images: Vec<Image> = samples.into_iter().map(|(image, _)| image).collect();
+    assert_eq!(first.predict_all(&images).unwrap(), second.predict_all(&images).unwrap(), "{other}");
+}
+
+/// Why a configuration is refused, as `key: problem`.
+fn refusal(text: &str) -> String {
+    match config(text).resolve() {
+        Err(Error::BadKey { key, problem }) => format!("{key}: {problem}"),
+        other => panic!("expected a refusal of {text}, got {other:?}"),
+    }
+}
+
+#[test]
+fn without_its_entropy_er_cpr_is_experience_replay() {
+    assert_same_run("method = 'er'", "method = 'er-cpr'\n[cpr]\nweight = 0.0");
+}
+
+/// Losses of every step, in order.
+fn losses(observations: Vec<Observation>) -> Vec<f64> {
+    observations.into_iter().flat_map(|observation| observation.steps).map(|step| step.loss).collect()
+}
+
+#[test]
+fn without_its_memory_terms_der_is_training_on_the_stream() {
+    let (mut der, mut finetune) =
+        (learner("method = 'der++'\n[der]\na = 0.0\nb = 0.0"), learner("method = 'finetune'"));
+    let samples = samples(48);
+    assert_eq!(learn(&mut der, &samples), learn(&mut finetune, &samples));
+    assert!(state(&der).part("core") == state(&finetune).part("core"));
+    assert_eq!(der.memory().unwrap().slots().len(), 10);
+}
+
+#[test]
+fn without_stored_logits_der_is_experience_replay_with_a_mean_for_each_half() {
+    let der = losses(learn(&mut learner("method = 'der++'\n[der]\na = 0.0\nb = 1.0"), &samples(8)));
+    let er = losses(learn(&mut learner("method = 'er'"), &samples(8)));
+    // Four steps on the stream alone, then batches whose halves are equally large.
+    assert_eq!(der[..4], er[..4]);
+    assert!((der[4] - 2.0 * er[4]).abs() < 1e-5, "{} is not twice {}", der[4], er[4]);
+}
+
+#[test]
+fn stored_logits_change_what_is_learned() {
+    let samples = samples(48);
+    let run = |a: &str| {
+        losses(learn(&mut learner(&format!("method = 'der++'\ncutmix_prob = 1.0\n[der]\na = {a}")), &samples))
+    };
+    assert_ne!(run("0.3"), run("0.0"));
+    assert_ne!(run("0.3"), run("0.6"));
+}
+
+#[test]
+fn with_no_choice_mir_is_experience_replay() {
+    assert_same_run("method = 'er'", "method = 'mir'\n[mir]\ncandidates = 4");
+    let samples = samples(48);
+    let er = losses(learn(&mut learner("method = 'er'"), &samples));
+    let mir = losses(learn(&mut learner("method = 'mir'"), &samples));
+    assert_eq!(er.len(), mir.len());
+    // The memory holds no more than a batch takes up to here, and from here on there is a choice.
+    assert_eq!(er[..8], mir[..8]);
+    assert_ne!(er, mir);
+}
+
+#[test]
+fn without_its_anchor_ewc_is_experience_replay() {
+    assert_same_run("method = 'er'", "method = 'ewc++'\n[ewc]\nlambda = 0.0");
+}
+
+#[test]
+fn the_anchor_of_ewc_pulls_from_the_first_task_end_on() {
+    let samples = samples(48);
+    let er = losses(learn(&mut learner("method = 'er'"), &samples));
+    let ewc = losses(learn(&mut learner("method = 'ewc++'"), &samples));
+    assert_eq!(er[..25], ewc[..25], "at the anchor itself there is no penalty yet");
+    assert_ne!(er[25], ewc[25]);
+}
+
+#[test]
+fn an_anchored_learner_resumes_exactly() {
+    let samples = samples(48);
+    let mut whole = learner("method = 'ewc++'");
+    learn(&mut whole, &samples);
+    let mut resumed = learner("method = 'ewc++'");
+    resumed.load(&state(&whole)).unwrap();
+    assert_eq!(learn(&mut whole, &samples), learn(&mut resumed, &samples));
+    assert!(state(&whole) == state(&resumed));
+}
+
+#[test]
+fn every_memory_scheme_serves_er_and_dpcl() {
+    let samples = samples(48);
+    for scheme in ["reservoir", "rm", "cbrs"] {
+        for method in ["method = 'er'", "method = 'dpcl'\nrate = 'exp-reset'"] {
+            let mut learner = learner(&format!("{method}\nmemory_scheme = '{scheme}'"));
+            learn(&mut learner, &samples);
+            let histogram = learner.memory().unwrap().histogram();
+            assert_eq!(histogram.iter().sum::<usize>(), 10, "{scheme}");
+            assert!(
+                scheme == "reservoir" || histogram.iter().all(|&slots| slots >= 2),
+                "{scheme}: {histogram:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_cannot_work_is_refused_by_name() {
+    assert_eq!(
+        refusal("method = 'er-cpr'\n[cpr]\nweight = -0.1"),
+        "cpr.weight: must be at least 0, not -0.1"
+    );
+    assert_eq!(refusal("method = 'der++'\n[der]\nb = -1.0"), "der.b: must be at least 0, not -1");
+    assert_eq!(refusal("method = 'mir'\n[mir]\ncandidates = 0"), "mir.candidates: must be at least 1");
+    assert_eq!(refusal("method = 'ewc++'\n[ewc]\nlambda = -1.0"), "ewc.lambda: must be at least 0, not -1");
+    assert!(refusal("method = 'ewc++'\n[ewc]\nalpha = 0.0").starts_with("ewc.alpha: "));
+}
