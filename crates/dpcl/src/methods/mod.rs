@@ -4,9 +4,11 @@
 //! the maker of batches. It sees samples one by one and is never told about tasks, unless it declares
 //! [`Knowledge`] beyond that; every table marks such methods.
 
+mod clib;
 mod dpcl;
 mod er;
 mod finetune;
+mod refresh;
 mod replay;
 
 pub use crate::perturb::Scores;
@@ -128,7 +130,7 @@ pub struct MethodInfo {
 }
 
 /// Every method that can be named.
-pub const METHODS: &[MethodInfo] = &[dpcl::INFO, er::INFO, finetune::INFO];
+pub const METHODS: &[MethodInfo] = &[dpcl::INFO, er::INFO, clib::INFO, finetune::INFO];
 
 /// The method of that name.
 ///
@@ -160,18 +162,26 @@ fn own_keys<T: Serialize + DeserializeOwned>(
     table: toml::Table,
     check: impl Fn(&T) -> Result<()>,
 ) -> Result<toml::Table> {
-    let keys = read_keys(table)?;
+    let keys: T = read_keys(table)?;
     check(&keys)?;
     Ok(toml::Table::try_from(keys).expect("keys are plain values with string names"))
 }
 
 /// A method's own keys from its table.
-fn read_keys<T: DeserializeOwned>(table: toml::Table) -> Result<T> {
-    T::deserialize(toml::Value::Table(table.clone())).map_err(|error| {
+fn read_keys<T: Serialize + DeserializeOwned>(table: toml::Table) -> Result<T> {
+    let read = |table| T::deserialize(toml::Value::Table(table));
+    read(table.clone()).map_err(|error| {
         // Every key has a default, so the one that cannot be read is found by reading each alone.
-        let alone = |(key, value)| T::deserialize(toml::Value::Table(toml::Table::from_iter([(key, value)])));
+        let alone = |(key, value)| read(toml::Table::from_iter([(key, value)]));
         let culprit = table.into_iter().find(|entry| alone(entry.clone()).is_err());
-        Error::bad_key(culprit.map_or(String::new(), |(key, _)| key), error.message())
+        let mut problem = error.message().to_owned();
+        if problem.starts_with("unknown field") && !problem.contains("expected") {
+            // Keys that several methods share are read apart, and then the reader does not say which there are.
+            let known = read(toml::Table::new()).ok().and_then(|keys| toml::Table::try_from(keys).ok());
+            let known: Vec<String> = known.unwrap_or_default().keys().map(|key| format!("`{key}`")).collect();
+            problem = format!("{problem}, expected one of {}", known.join(", "));
+        }
+        Error::bad_key(culprit.map_or(String::new(), |(key, _)| key), problem)
     })
 }
 

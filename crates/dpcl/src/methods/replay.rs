@@ -12,7 +12,7 @@ use crate::{
     stream::{Full, StreamBuffer},
 };
 
-use super::{Core, Step};
+use super::{Core, Step, refresh::Refresh};
 
 /// Stream buffer, memory and rate of one method.
 pub struct Replay {
@@ -22,6 +22,8 @@ pub struct Replay {
     /// How fast to learn.
     pub rate: Box<dyn Rate>,
     memory_rows: usize,
+    /// Measures the losses of stored samples, where memory or rate ask for them.
+    refresh: Option<Refresh>,
 }
 
 impl Replay {
@@ -44,17 +46,34 @@ impl Replay {
     /// When the configuration was not resolved.
     pub fn with(config: &Config, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
         let batch = config.settings.batch.ok_or_else(|| missing("batch"))?;
+        Self::with_rows(config, memory, rate, [batch / 2, batch - batch / 2])
+    }
+
+    /// The same with another cut: training steps follow every so many stream samples, on so many memory samples.
+    ///
+    /// # Errors
+    /// When the configuration was not resolved.
+    pub fn with_rows(
+        config: &Config,
+        memory: Memory,
+        rate: Box<dyn Rate>,
+        [stream_rows, memory_rows]: [usize; 2],
+    ) -> Result<Self> {
         let updates = config.settings.updates.ok_or_else(|| missing("updates"))?;
-        let buffer = StreamBuffer::new(batch / 2, updates);
-        Ok(Self { buffer, memory, rate, memory_rows: batch - batch / 2 })
+        let refresh = Refresh::wanted(&config.settings, &memory, &*rate)?;
+        Ok(Self { buffer: StreamBuffer::new(stream_rows, updates), memory, rate, memory_rows, refresh })
     }
 
     /// A sample arrives: heads grow and the rate hears of a new class; a full buffer is handed out.
     pub fn arrive(&mut self, core: &mut Core, sample: Sample) -> Option<Full<Sample>> {
-        if core.meet(sample.class) {
+        self.meet(core, sample.class);
+        self.buffer.push(sample)
+    }
+
+    fn meet(&mut self, core: &mut Core, class: usize) {
+        if core.meet(class) {
             self.rate.new_class();
         }
-        self.buffer.push(sample)
     }
 
     /// Hands out a partly filled buffer, with the training steps it has earned.
@@ -87,7 +106,8 @@ impl Replay {
         mut step: impl FnMut(&mut Model, &Batch, &mut Memory, &mut dyn Rate) -> f64,
     ) -> Result<Vec<Step>> {
         let Core { model, batcher, .. } = core;
-        let Self { memory, rate, memory_rows, .. } = self;
+        let Self { memory, rate, memory_rows, refresh, .. } = self;
+        let mut refresh = refresh.as_mut().map(|refresh| refresh.begin(batcher));
         let mut draws = (0..full.updates).map(|_| memory.draw(*memory_rows)).collect::<Vec<_>>().into_iter();
         let mut steps = Vec::with_capacity(full.updates);
         let make = || batcher.replay(&full.items, &draws.next().unwrap_or_default());
@@ -98,9 +118,16 @@ impl Replay {
                 return Err(Error::LossNotFinite { loss, rate: current, labels: batch.labels });
             }
             rate.stepped();
+            memory.trained(&batch.slots);
+            if let Some(refresh) = &mut refresh {
+                refresh.stepped(model, memory);
+            }
             steps.push(Step { loss, rate: current });
             Ok(())
         })?;
+        if let Some(refresh) = refresh {
+            refresh.tell(&mut **rate);
+        }
         Ok(steps)
     }
 
@@ -158,6 +185,9 @@ impl Persist for Replay {
         state.put("buffer.credit", &self.buffer.credit());
         state.save_part("memory", &self.memory);
         state.save_part("rate", &*self.rate);
+        if let Some(refresh) = &self.refresh {
+            state.save_part("refresh", refresh);
+        }
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
@@ -170,6 +200,10 @@ impl Persist for Replay {
         let items = images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
         self.buffer.restore(items, state.get("buffer.credit")?);
         state.load_part("memory", &mut self.memory)?;
-        state.load_part("rate", &mut *self.rate)
+        state.load_part("rate", &mut *self.rate)?;
+        match &mut self.refresh {
+            Some(refresh) => state.load_part("refresh", refresh),
+            None => Ok(()),
+        }
     }
 }
