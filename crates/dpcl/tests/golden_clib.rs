@@ -1,4 +1,5 @@
-//! Importance, the rate that follows stored losses and Welch's test against an independent implementation.
+//! Importance, the rate that follows stored losses, Welch's test, distillation and bias correction against an independent
+//! implementation.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -6,10 +7,12 @@ mod reference;
 
 use std::collections::BTreeSet;
 
+use burn::tensor::{Device, Tensor, TensorData};
 use dpcl::memory::{Chance, Clib, Offer, Place, Scheme, View};
+use dpcl::model::{Correction, distillation, floats};
 use dpcl::rate::{self, ClibConfig, Rate, Welch, student_upper_tail};
 use dpcl::state::{Persist, State};
-use reference::{cases_named, close};
+use reference::{Case, cases_named, close};
 use serde_json::{Value, json};
 
 /// For rules that leave nothing to chance.
@@ -128,5 +131,54 @@ fn golden_clib_rate() {
             }
             close(found, expected, &case.tolerance, &format!("{} turn {turn}", case.name));
         }
+    }
+}
+
+/// One head's logits, [1, rows, classes].
+fn logits(case: &Case, key: &str, device: &Device) -> Tensor<3> {
+    let rows: Vec<Vec<f32>> = case.input(key);
+    let shape = [1, rows.len(), rows[0].len()];
+    Tensor::from_data(TensorData::new(rows.concat(), shape), device)
+}
+
+#[test]
+fn golden_distillation() {
+    let device = Device::flex();
+    for case in cases_named("losses.json", "kd.") {
+        let student = logits(&case, "student_logits", &device).autodiff().require_grad();
+        let mut teacher = logits(&case, "teacher_logits", &device);
+        if let Some(pair) = case.input["bias_correction"].as_object() {
+            let classes = serde_json::from_value(pair["classes"].clone()).unwrap();
+            let [scale, shift] = ["alpha", "beta"].map(|key| pair[key].as_f64().unwrap());
+            let (shape, mut numbers) = (teacher.dims(), floats(teacher));
+            Correction { classes, scale, shift }.apply(&mut numbers, shape[2]);
+            teacher = Tensor::from_data(TensorData::new(numbers, shape), &device);
+        }
+        let loss = distillation(student.clone(), teacher, case.input("temperature"));
+        case.check("loss", floats(loss.clone())[0]);
+        let gradient = floats(student.grad(&loss.backward()).unwrap());
+        let expected: Vec<Vec<f32>> = case.expected("gradient_student_logits");
+        close(gradient, expected.concat(), &case.tolerance, &case.name);
+    }
+}
+
+#[test]
+fn golden_bias_correction() {
+    for case in cases_named("losses.json", "bic_bias_layer") {
+        let correction = Correction {
+            classes: case.input("new_classes"),
+            scale: case.input("alpha"),
+            shift: case.input("beta"),
+        };
+        let rows: Vec<Vec<f32>> = case.input("logits");
+        let (loss, [by_scale, by_shift]) =
+            correction.loss_and_gradient(&rows.concat(), &case.input::<Vec<usize>>("labels"));
+        case.check("loss", loss);
+        case.check("gradient_alpha", by_scale);
+        case.check("gradient_beta", by_shift);
+        let mut corrected = rows.concat();
+        correction.apply(&mut corrected, rows[0].len());
+        let expected: Vec<Vec<f32>> = case.expected("corrected_logits");
+        close(corrected, expected.concat(), &case.tolerance, &case.name);
     }
 }

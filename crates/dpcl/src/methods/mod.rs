@@ -4,6 +4,7 @@
 //! the maker of batches. It sees samples one by one and is never told about tasks, unless it declares
 //! [`Knowledge`] beyond that; every table marks such methods.
 
+mod bic;
 mod clib;
 mod dpcl;
 mod er;
@@ -130,7 +131,7 @@ pub struct MethodInfo {
 }
 
 /// Every method that can be named.
-pub const METHODS: &[MethodInfo] = &[dpcl::INFO, er::INFO, clib::INFO, finetune::INFO];
+pub const METHODS: &[MethodInfo] = &[dpcl::INFO, er::INFO, bic::INFO, clib::INFO, finetune::INFO];
 
 /// The method of that name.
 ///

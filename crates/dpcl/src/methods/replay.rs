@@ -70,6 +70,12 @@ impl Replay {
         self.buffer.push(sample)
     }
 
+    /// A sample arrives that is not trained on itself; it earns its training steps like any other.
+    pub fn arrive_unused(&mut self, core: &mut Core, class: usize) {
+        self.meet(core, class);
+        self.buffer.earn();
+    }
+
     fn meet(&mut self, core: &mut Core, class: usize) {
         if core.meet(class) {
             self.rate.new_class();

@@ -1,6 +1,9 @@
 //! Cross-entropies on logits [heads, rows, classes], averaged over the heads.
 
-use burn::tensor::{Int, Tensor, TensorData, activation::log_softmax};
+use burn::tensor::{
+    Int, Tensor, TensorData,
+    activation::{log_softmax, softmax},
+};
 
 /// Cross-entropy of every row against its label, averaged over heads → `[rows]`.
 pub fn cross_entropy_rows(logits: Tensor<3>, labels: &[usize]) -> Tensor<1> {
@@ -26,4 +29,15 @@ pub fn mixed_cross_entropy(
 ) -> Tensor<1> {
     let own = cross_entropy(logits.clone(), labels).mul_scalar(coefficient);
     own + cross_entropy(logits, partners).mul_scalar(1.0 - coefficient)
+}
+
+/// Distillation: cross-entropy of `student` logits against the answers of a `teacher`, both divided by `temperature`,
+/// over the classes the teacher knows, which are the student's first; meaned over rows and heads → scalar. No gradient
+/// reaches the teacher.
+pub fn distillation(student: Tensor<3>, teacher: Tensor<3>, temperature: f64) -> Tensor<1> {
+    let [_, _, known] = teacher.dims();
+    let teacher = Tensor::from_data(teacher.into_data(), &student.device());
+    let answers = softmax(teacher.div_scalar(temperature), 2);
+    let own = log_softmax(student.narrow(2, 0, known).div_scalar(temperature), 2);
+    (answers * own).sum_dim(2).mean().neg()
 }
