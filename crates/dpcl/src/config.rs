@@ -283,7 +283,10 @@ impl Config {
             settings.imp_period = None;
         }
         settings.head_keep_adam.get_or_insert(info.keep_adam);
-        settings.cutmix_prob.get_or_insert(info.cutmix);
+        let section = self.sections.get(info.section);
+        // Activations that are mixed take the place of images that are.
+        let mixed_later = section.and_then(|keys| keys.get("pfi")).and_then(toml::Value::as_bool);
+        settings.cutmix_prob.get_or_insert(if mixed_later == Some(true) { 0.0 } else { info.cutmix });
         settings.eval_period.get_or_insert(if imagenet {
             2500
         } else if cifar10 {

@@ -8,31 +8,35 @@
 //! second task. Before answering, z_c ← α·z_c + β for the classes first met in the present task. Memory: reservoir,
 //! less a tenth that holds the samples for α and β. Rate: exponential decay that starts over at every new class.
 //!
+//! With `pfi` and `bsc` activations and heads are perturbed as in DPCL: the teacher sees the same disturbance, α and β are
+//! fitted to the mean weights averaged over heads and hold for every drawn head.
+//!
 //! Departures from the paper, all but the last those of i-Blurry: the two terms have equal weight; memory is a reservoir
 //! instead of herding; the fit has no penalty on β. The teacher answers in evaluation mode. A task counts as present
 //! until the first sample of the next, so that answers at its end are corrected for its own classes.
 
 mod validation;
 
-use std::sync::OnceLock;
+use std::{collections::BTreeMap, sync::OnceLock};
 
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use self::validation::Validation;
 use super::{
-    Core, Knowledge, Method, MethodInfo, Scores, Step, batch_loss, forward, own_keys, read_keys,
+    Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
+    perturbed::{Forward, Perturbed},
+    read_keys,
     replay::{Replay, rate_name, refuse_disagreement, scheme_name},
 };
 use crate::{
-    batch::Batch,
     config::Config,
     data::Image,
     device,
     error::{Error, Result},
     memory::{Memory, Sample},
     model::{Architecture, Correction, Fit, Frozen, Model, distillation, floats},
-    perturb::Votes,
+    perturb::{BscConfig, PfiConfig, Votes},
     random::Random,
     rate,
     state::{Persist, State},
@@ -67,11 +71,32 @@ struct BicConfig {
     fit_lr: f64,
     /// Largest norm of the gradient of all weights together, above 0.
     clip: f64,
+
+    /// Whether training activations are perturbed and mixed, which takes the place of CutMix.
+    pfi: bool,
+    /// How they are perturbed and mixed.
+    #[serde(flatten)]
+    interpolation: PfiConfig,
+    /// Whether there are several heads with distributions; otherwise one plain head.
+    bsc: bool,
+    /// How many heads, and how their distributions are followed.
+    #[serde(flatten)]
+    classifiers: BscConfig,
 }
 
 impl Default for BicConfig {
     fn default() -> Self {
-        Self { val_frac: 0.1, temperature: 2.0, fit_epochs: 256, fit_lr: 0.001, clip: 10.0 }
+        Self {
+            val_frac: 0.1,
+            temperature: 2.0,
+            fit_epochs: 256,
+            fit_lr: 0.001,
+            clip: 10.0,
+            pfi: false,
+            interpolation: PfiConfig::default(),
+            bsc: false,
+            classifiers: BscConfig::default(),
+        }
     }
 }
 
@@ -87,7 +112,8 @@ impl BicConfig {
                 return Err(Error::bad_key(key, format!("must be a positive number, not {value}")));
             }
         }
-        Ok(())
+        self.interpolation.check()?;
+        self.classifiers.check()
     }
 }
 
@@ -100,6 +126,7 @@ pub struct Bic {
     config: BicConfig,
     seed: u64,
     form: (Architecture, Device),
+    perturbed: Perturbed,
     validation: Validation,
     teacher: Option<Frozen>,
     task: Task,
@@ -133,8 +160,10 @@ impl Bic {
         refuse_disagreement(config, &memory, &*rate)?;
         let architecture =
             Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
+        let (pfi, bsc) = (own.pfi.then(|| own.interpolation.clone()), own.bsc.then_some(own.classifiers));
         Ok(Self {
             replay: Replay::with(config, memory, rate)?,
+            perturbed: Perturbed::new(config, INFO.section, pfi, bsc)?,
             config: own,
             seed: settings.seed,
             form: (architecture, device::named(&settings.device)?),
@@ -143,6 +172,12 @@ impl Bic {
             task: Task::default(),
             fitted: OnceLock::new(),
         })
+    }
+
+    /// Something is about to be learned: what answered is forgotten.
+    fn learning(&mut self) {
+        self.fitted.take();
+        self.perturbed.learning();
     }
 
     /// A sample arrives: what a new class and a new task change happens before the heads grow.
@@ -168,21 +203,22 @@ impl Bic {
 
     fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {
         let size = core.batcher.size();
-        let Self { replay, config, teacher, task, .. } = self;
+        let Self { replay, config, perturbed, teacher, task, .. } = self;
         let teacher = teacher.as_ref().filter(|_| task.earlier > 0);
         let steps = replay.iterate(core, full, |model: &mut Model, batch, rate| {
             let mut pass = model.pass();
-            let logits = forward(model, &mut pass, batch, size);
-            let mut loss = batch_loss(logits.clone(), batch);
+            let forward = perturbed.forward(model, &mut pass, batch, size);
+            let mut loss = forward.losses.mean();
             if let Some(teacher) = teacher {
-                let taught = taught(teacher, task.before.as_ref(), model, batch, size);
-                loss = loss + distillation(logits, taught, config.temperature);
+                let taught = taught(teacher, task.before.as_ref(), &forward);
+                loss = loss + distillation(forward.logits, taught, config.temperature);
             }
 
             let mut outcome = pass.backward(&loss);
             outcome.clip(config.clip);
             let loss = outcome.loss;
             model.update(outcome, rate);
+            perturbed.learned(model, &forward.losses, loss);
             loss
         })?;
         replay.remember(full);
@@ -202,7 +238,7 @@ impl Bic {
         }
         let images: Vec<Image> = aside.iter().map(|sample| sample.image.clone()).collect();
         let labels: Vec<usize> = aside.iter().map(|sample| sample.class).collect();
-        let logits = floats(core.logits(&images).mean_dim(0));
+        let logits = self.perturbed.mean_logits(core, &images);
         let fit = Fit { epochs: self.config.fit_epochs, batch: FIT_ROWS, rate: self.config.fit_lr };
         let mut random = Random::named(self.seed, &format!("bias-fit-{samples}"));
         Some(Correction::fitted(classes.clone(), &logits, &labels, fit, &mut random))
@@ -211,7 +247,7 @@ impl Bic {
 
 impl Method for Bic {
     fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>> {
-        self.fitted.take();
+        self.learning();
         self.prepare(core, sample.class);
         if self.validation.wants(sample.class) {
             self.replay.arrive_unused(core, sample.class);
@@ -225,7 +261,7 @@ impl Method for Bic {
     }
 
     fn flush(&mut self, core: &mut Core) -> Result<Vec<Step>> {
-        self.fitted.take();
+        self.learning();
         match self.replay.flush() {
             Some(full) => self.learn(core, &full),
             None => Ok(Vec::new()),
@@ -240,23 +276,31 @@ impl Method for Bic {
     }
 
     fn predict(&self, core: &Core, images: &[Image]) -> Result<Vec<Scores>> {
-        let logits = core.logits(images);
-        let [heads, _, classes] = logits.dims();
-        let mut logits = floats(logits.permute([1, 0, 2]));
+        let (mut logits, shape) = self.perturbed.logits(core, images);
         if let Some(correction) = self.correction(core) {
-            correction.apply(&mut logits, classes);
+            correction.apply(&mut logits, shape[2]);
         }
-        Ok(Votes::from_logits(logits, [heads, 1, classes]).scores())
+        Ok(Votes::from_logits(logits, shape).scores())
+    }
+
+    fn heads(&self) -> usize {
+        self.perturbed.heads()
     }
 
     fn memory(&self) -> Option<&Memory> {
         Some(&self.replay.memory)
+    }
+
+    fn counters(&self) -> BTreeMap<String, f64> {
+        let rate = self.replay.rate.counters().into_iter().map(|(name, count)| (name.to_owned(), count));
+        rate.chain(self.perturbed.counters()).map(|(name, count)| (name, count as f64)).collect()
     }
 }
 
 impl Persist for Bic {
     fn save(&self, state: &mut State) {
         self.replay.save(state);
+        state.save_part("perturbed", &self.perturbed);
         state.save_part("validation", &self.validation);
         state.put("task", &self.task);
         state.put("taught", &self.teacher.is_some());
@@ -268,12 +312,13 @@ impl Persist for Bic {
     fn load(&mut self, state: &State) -> Result<()> {
         self.fitted.take();
         self.replay.load(state)?;
+        state.load_part("perturbed", &mut self.perturbed)?;
         state.load_part("validation", &mut self.validation)?;
         self.task = state.get("task")?;
         self.teacher = None;
         if state.get("taught")? {
             let (architecture, device) = &self.form;
-            let mut teacher = Frozen::blank(*architecture, 1, device);
+            let mut teacher = Frozen::blank(*architecture, self.perturbed.heads(), device);
             state.load_part("teacher", &mut teacher)?;
             self.teacher = Some(teacher);
         }
@@ -281,15 +326,10 @@ impl Persist for Bic {
     }
 }
 
-/// Logits [heads, rows, classes] of the teacher on a batch, corrected as its own answers were.
-fn taught(
-    teacher: &Frozen,
-    correction: Option<&Correction>,
-    model: &Model,
-    batch: &Batch,
-    size: usize,
-) -> Tensor<3> {
-    let logits = teacher.logits(model.images(batch.images.clone(), size), &mut |_, x| x);
+/// Logits [heads, rows, classes] of the teacher on a batch, disturbed like the network's own and corrected as the
+/// teacher's answers were.
+fn taught(teacher: &Frozen, correction: Option<&Correction>, forward: &Forward) -> Tensor<3> {
+    let logits = teacher.logits(forward.images.clone(), &mut |depth, x| forward.disturb(depth, x));
     let Some(correction) = correction else { return logits };
     let (shape, device) = (logits.dims(), logits.device());
     let mut numbers = floats(logits);

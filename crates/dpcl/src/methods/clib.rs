@@ -6,7 +6,8 @@
 //!
 //! Loss: mean cross-entropy over a batch drawn from memory, in CutMix form half of the time. Every sample goes into the
 //! memory the moment it arrives and is trained on only from there. Memory: `clib`. Rate: `clib`; new classes do not
-//! reset it.
+//! reset it. With `pfi` and `bsc` activations and heads are perturbed as in DPCL; stored samples are then measured by the
+//! mean loss of the present heads.
 //!
 //! Departures from the paper: none in the defaults. Measuring the loss of every stored sample after each step is most
 //! of the cost; `imp_period` makes it rarer.
@@ -16,14 +17,18 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, own_keys, read_keys,
+    Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
+    perturbed::Perturbed,
+    read_keys,
     replay::{Replay, rate_name, refuse_disagreement, scheme_name},
 };
 use crate::{
     config::Config,
+    data::Image,
     error::{Error, Result},
     memory::{self, Memory, Sample},
     model::Model,
+    perturb::{BscConfig, PfiConfig},
     rate::{self, Rate},
     state::{Persist, State},
     stream::Full,
@@ -52,11 +57,29 @@ struct ClibConfig {
     /// How fast the rate moves.
     #[serde(flatten)]
     rate: rate::ClibConfig,
+
+    /// Whether training activations are perturbed and mixed, which takes the place of CutMix.
+    pfi: bool,
+    /// How they are perturbed and mixed.
+    #[serde(flatten)]
+    interpolation: PfiConfig,
+    /// Whether there are several heads with distributions; otherwise one plain head.
+    bsc: bool,
+    /// How many heads, and how their distributions are followed.
+    #[serde(flatten)]
+    classifiers: BscConfig,
 }
 
 impl Default for ClibConfig {
     fn default() -> Self {
-        Self { ema_keep: memory::Clib::KEEP, rate: rate::ClibConfig::default() }
+        Self {
+            ema_keep: memory::Clib::KEEP,
+            rate: rate::ClibConfig::default(),
+            pfi: false,
+            interpolation: PfiConfig::default(),
+            bsc: false,
+            classifiers: BscConfig::default(),
+        }
     }
 }
 
@@ -66,6 +89,8 @@ impl ClibConfig {
             let problem = format!("must be at least 0 and below 1, not {}", self.ema_keep);
             return Err(Error::bad_key("ema_keep", problem));
         }
+        self.interpolation.check()?;
+        self.classifiers.check()?;
         self.rate.check()
     }
 }
@@ -73,6 +98,7 @@ impl ClibConfig {
 /// Training on memory alone.
 pub struct Clib {
     replay: Replay,
+    perturbed: Perturbed,
 }
 
 impl Clib {
@@ -92,23 +118,25 @@ impl Clib {
             other => rate::build(other, settings)?,
         };
         refuse_disagreement(config, &memory, &*rate)?;
-        let rows = [1, settings.batch.unwrap_or(0)];
-        Ok(Self { replay: Replay::with_rows(config, memory, rate, rows)? })
+        let replay = Replay::with_rows(config, memory, rate, [1, settings.batch.unwrap_or(0)])?;
+        let (pfi, bsc) = (own.pfi.then_some(own.interpolation), own.bsc.then_some(own.classifiers));
+        Ok(Self { replay, perturbed: Perturbed::new(config, INFO.section, pfi, bsc)? })
     }
 
     fn learn(&mut self, core: &mut Core, arrived: &Full<Sample>) -> Result<Vec<Step>> {
-        self.replay.remember(arrived);
+        let Self { replay, perturbed } = self;
+        replay.remember(arrived);
 
         let size = core.batcher.size();
         let memory_alone = Full { items: Vec::new(), updates: arrived.updates };
-        self.replay.iterate(core, &memory_alone, |model: &mut Model, batch, rate| {
+        replay.iterate(core, &memory_alone, |model: &mut Model, batch, rate| {
             let mut pass = model.pass();
-            let logits = forward(model, &mut pass, batch, size);
-            let loss = batch_loss(logits, batch);
+            let losses = perturbed.forward(model, &mut pass, batch, size).losses;
 
-            let outcome = pass.backward(&loss);
+            let outcome = pass.backward(&losses.mean());
             let loss = outcome.loss;
             model.update(outcome, rate);
+            perturbed.learned(model, &losses, loss);
             loss
         })
     }
@@ -116,6 +144,7 @@ impl Clib {
 
 impl Method for Clib {
     fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>> {
+        self.perturbed.learning();
         match self.replay.arrive(core, sample) {
             Some(arrived) => self.learn(core, &arrived),
             None => Ok(Vec::new()),
@@ -127,22 +156,32 @@ impl Method for Clib {
         Ok(Vec::new())
     }
 
+    fn predict(&self, core: &Core, images: &[Image]) -> Result<Vec<Scores>> {
+        Ok(self.perturbed.answer(core, images))
+    }
+
+    fn heads(&self) -> usize {
+        self.perturbed.heads()
+    }
+
     fn memory(&self) -> Option<&Memory> {
         Some(&self.replay.memory)
     }
 
     fn counters(&self) -> BTreeMap<String, f64> {
-        let counters = self.replay.rate.counters().into_iter();
-        counters.map(|(name, count)| (name.to_owned(), count as f64)).collect()
+        let rate = self.replay.rate.counters().into_iter().map(|(name, count)| (name.to_owned(), count));
+        rate.chain(self.perturbed.counters()).map(|(name, count)| (name, count as f64)).collect()
     }
 }
 
 impl Persist for Clib {
     fn save(&self, state: &mut State) {
         self.replay.save(state);
+        state.save_part("perturbed", &self.perturbed);
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.replay.load(state)
+        self.replay.load(state)?;
+        state.load_part("perturbed", &mut self.perturbed)
     }
 }

@@ -9,6 +9,7 @@ mod clib;
 mod dpcl;
 mod er;
 mod finetune;
+mod perturbed;
 mod refresh;
 mod replay;
 
