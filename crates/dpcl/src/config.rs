@@ -93,6 +93,9 @@ pub struct Settings {
     /// What the memory keeps; see `dpcl list memories`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_scheme: Option<String>,
+    /// Training steps between measurements of the loss on every stored sample (memory and rate `clib`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imp_period: Option<u64>,
     /// Learning-rate rule; see `dpcl list rates`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
@@ -171,6 +174,7 @@ impl Default for Settings {
             bn_momentum: 0.1,
             memory: None,
             memory_scheme: None,
+            imp_period: None,
             rate: None,
             batch: None,
             updates: None,
@@ -272,8 +276,17 @@ impl Config {
             settings.memory = Some(0);
         }
         settings.rate.get_or_insert_with(|| info.rate.to_owned());
+        if [&settings.memory_scheme, &settings.rate].into_iter().any(|name| name.as_deref() == Some("clib")) {
+            settings.imp_period.get_or_insert(if imagenet { 10 } else { 1 });
+        } else {
+            // Nothing is measured, so the period says nothing about this run.
+            settings.imp_period = None;
+        }
         settings.head_keep_adam.get_or_insert(info.keep_adam);
-        settings.cutmix_prob.get_or_insert(info.cutmix);
+        let section = self.sections.get(info.section);
+        // Activations that are mixed take the place of images that are.
+        let mixed_later = section.and_then(|keys| keys.get("pfi")).and_then(toml::Value::as_bool);
+        settings.cutmix_prob.get_or_insert(if mixed_later == Some(true) { 0.0 } else { info.cutmix });
         settings.eval_period.get_or_insert(if imagenet {
             2500
         } else if cifar10 {

@@ -69,7 +69,7 @@ fn prediction(case: &Case) -> Prediction {
         let biases: Vec<Vec<f32>> = rows().map(|(_, bias)| bias.to_vec()).collect();
         heads.grow_with(&weights, &biases);
     }
-    let config = BscConfig { heads: count, rank: case.input("rank"), draws, window: 0 };
+    let config = BscConfig { heads: count, rank: case.input("rank"), draws, ..BscConfig::default() };
     let gaussian = |head: usize, class: usize| match fresh[class] {
         true => Gaussian::new(config.rank, 0),
         false => {
@@ -157,7 +157,7 @@ fn both_spaces_give_logits_the_same_distribution() {
     let device = Device::flex();
     let mut random = Random::named(2, "spaces");
     let mut heads = Heads::new(1, 3, &device);
-    let mut bsc = Bsc::new(BscConfig { heads: 1, rank: 4, draws: 4000, window: 0 });
+    let mut bsc = Bsc::new(BscConfig { heads: 1, rank: 4, draws: 4000, ..BscConfig::default() });
     for _ in 0..6 {
         heads = Heads::new(1, 3, &device);
         for _ in 0..2 {

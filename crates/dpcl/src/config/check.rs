@@ -41,6 +41,9 @@ impl Settings {
             }
             _ => {}
         }
+        if self.imp_period == Some(0) {
+            return Err(Error::bad_key("imp_period", "must be at least 1"));
+        }
         self.check_images()?;
         let label = self.label.as_deref().unwrap_or_default();
         if label.is_empty() || label.contains(['/', '\\']) || label.starts_with('.') {
@@ -84,7 +87,8 @@ impl Settings {
             ("threads", Some(self.threads)),
         ];
         let counts = counts.map(|(key, count)| (key, count.map(|count| count as u64)));
-        let numbers = [("seed", Some(self.seed)), ("eval_period", self.eval_period)];
+        let numbers =
+            [("seed", Some(self.seed)), ("eval_period", self.eval_period), ("imp_period", self.imp_period)];
         for (key, number) in numbers.into_iter().chain(counts) {
             if number.is_some_and(|number| i64::try_from(number).is_err()) {
                 return Err(Error::bad_key(key, format!("must be at most {}", i64::MAX)));

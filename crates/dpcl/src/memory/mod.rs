@@ -5,17 +5,19 @@
 
 mod balanced;
 mod cbrs;
+mod clib;
 mod nothing;
 mod pim;
 mod reservoir;
 
 pub use balanced::Balanced;
 pub use cbrs::Cbrs;
+pub use clib::Clib;
 pub use nothing::Nothing;
 pub use pim::{Keep, Pim};
 pub use reservoir::Reservoir;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     data::Image,
@@ -103,6 +105,17 @@ pub trait Scheme: Persist + Send + Sync {
     fn needs_disagreement(&self) -> bool {
         false
     }
+
+    /// Whether it needs to hear of the losses of all stored samples, which cost a pass over the memory.
+    fn needs_losses(&self) -> bool {
+        false
+    }
+
+    /// The samples in these slots were trained on.
+    fn trained(&mut self, _slots: &[usize]) {}
+
+    /// The loss of every stored sample in evaluation mode; `changed` slots were filled since they were measured last.
+    fn refreshed(&mut self, _losses: &[f64], _changed: &BTreeSet<usize>) {}
 }
 
 /// A scheme that can be named in a configuration.
@@ -136,6 +149,11 @@ pub const SCHEMES: &[SchemeInfo] = &[
         about: "equal shares for all classes; a newcomer replaces a sample the heads disagree on less (dpcl)",
         build: || Box::new(Pim::default()),
     },
+    SchemeInfo {
+        name: "clib",
+        about: "equal shares for all classes; a newcomer replaces the sample that training gained least from",
+        build: || Box::<Clib>::default(),
+    },
     SchemeInfo { name: "none", about: "nothing is kept", build: || Box::new(Nothing) },
 ];
 
@@ -144,6 +162,8 @@ pub struct Memory {
     capacity: usize,
     slots: Vec<Sample>,
     history: Vec<f64>,
+    /// Slots filled since the losses of all were measured last.
+    changed: BTreeSet<usize>,
     scheme: Box<dyn Scheme>,
     policy: Random,
     draws: Random,
@@ -169,6 +189,7 @@ impl Memory {
             capacity,
             slots: Vec::new(),
             history: Vec::new(),
+            changed: BTreeSet::new(),
             scheme,
             policy: Random::named(seed, "memory-policy"),
             draws: Random::named(seed, "memory-draws"),
@@ -178,6 +199,11 @@ impl Memory {
     /// Whether its scheme decides by the learner's disagreement.
     pub fn needs_disagreement(&self) -> bool {
         self.scheme.needs_disagreement()
+    }
+
+    /// Whether its scheme decides by the losses of all stored samples.
+    pub fn needs_losses(&self) -> bool {
+        self.scheme.needs_losses()
     }
 
     /// Slots in all.
@@ -198,10 +224,12 @@ impl Memory {
         let place = self.scheme.place(view, offer, &mut self.policy);
         match place {
             Place::Append => {
+                self.changed.insert(self.slots.len());
                 self.slots.push(sample.clone());
                 self.history.push(disagreement);
             }
             Place::Replace(slot) => {
+                self.changed.insert(slot);
                 self.slots[slot] = sample.clone();
                 self.history[slot] = disagreement;
             }
@@ -220,6 +248,19 @@ impl Memory {
             *history = (1.0 - rate) * *history + rate * value;
         }
         change
+    }
+
+    /// The samples in these slots were trained on.
+    pub fn trained(&mut self, slots: &[usize]) {
+        self.scheme.trained(slots);
+    }
+
+    /// Hears the loss of every stored sample in evaluation mode; returns the slots that were filled since it heard of
+    /// them last.
+    pub fn refreshed(&mut self, losses: &[f64]) -> BTreeSet<usize> {
+        let changed = std::mem::take(&mut self.changed);
+        self.scheme.refreshed(losses, &changed);
+        changed
     }
 
     /// Running average of the disagreement on each filled slot.
@@ -251,6 +292,7 @@ impl Persist for Memory {
         let classes: Vec<usize> = self.slots.iter().map(|slot| slot.class).collect();
         state.put("classes", &classes);
         state.put("history", &self.history);
+        state.put("changed", &self.changed);
         state.put("policy", &self.policy);
         state.put("draws", &self.draws);
         save_images("images", self.slots.iter().map(|slot| &slot.image), state);
@@ -272,6 +314,7 @@ impl Persist for Memory {
             return Err(Error::BadState { key: "classes".into(), problem });
         }
         self.history = history;
+        self.changed = state.get("changed")?;
         self.slots = images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
         self.policy = state.get("policy")?;
         self.draws = state.get("draws")?;

@@ -104,31 +104,33 @@ impl DerPlusPlus {
                     (labelled, matched): (Vec<_>, Vec<_>)| {
             (batcher.replay_beside(stream, &labelled, &matched), matched.len())
         };
-        let steps = replay.iterate_made(core, full, draw, make, |model, (batch, matched), _, rate| {
-            let mut pass = model.pass();
-            let logits = forward(model, &mut pass, &batch, size);
+        let steps =
+            replay.iterate_made(core, full, draw, make, |model, (batch, matched), memory, rate| {
+                let mut pass = model.pass();
+                let logits = forward(model, &mut pass, &batch, size);
 
-            let labelled = batch.labels.len() - matched;
-            let mut loss = group_loss(logits.clone(), &batch, 0..stream);
-            if labelled > stream {
-                loss = loss + group_loss(logits.clone(), &batch, stream..labelled).mul_scalar(*b);
-            }
-            let slots = &batch.slots[batch.slots.len() - matched..];
-            let targets: Vec<&[f32]> = slots.iter().map(|&slot| &stored.0[slot][..]).collect();
-            let again = rows(logits.clone(), labelled..batch.labels.len());
-            if let Some(distance) = again.and_then(|again| stored_distance(again, &targets)) {
-                loss = loss + distance.mul_scalar(*a);
-            }
+                let labelled = batch.labels.len() - matched;
+                let mut loss = group_loss(logits.clone(), &batch, 0..stream);
+                if labelled > stream {
+                    loss = loss + group_loss(logits.clone(), &batch, stream..labelled).mul_scalar(*b);
+                }
+                let slots = &batch.slots[batch.slots.len() - matched..];
+                let targets: Vec<&[f32]> = slots.iter().map(|&slot| &stored.0[slot][..]).collect();
+                let again = rows(logits.clone(), labelled..batch.labels.len());
+                if let Some(distance) = again.and_then(|again| stored_distance(again, &targets)) {
+                    loss = loss + distance.mul_scalar(*a);
+                }
 
-            left -= 1;
-            if left == 0 {
-                answers = stream_answers(model, logits.inner(), &batch, stream, size);
-            }
-            let outcome = pass.backward(&loss);
-            let loss = outcome.loss;
-            model.update(outcome, rate.rate());
-            finite(loss, rate.rate(), batch.labels)
-        })?;
+                left -= 1;
+                if left == 0 {
+                    answers = stream_answers(model, logits.inner(), &batch, stream, size);
+                }
+                let outcome = pass.backward(&loss);
+                let loss = outcome.loss;
+                model.update(outcome, rate.rate());
+                memory.trained(&batch.slots);
+                finite(loss, rate.rate(), batch.labels)
+            })?;
 
         for (sample, logits) in full.items.iter().zip(answers) {
             stored.place(replay.memory.offer(sample, 0.0), logits);

@@ -4,8 +4,8 @@
 //! Paper: Doubly Perturbed Task Free Continual Learning (AAAI 2024, arXiv 2312.13027).
 //!
 //! Loss: (1/N) Σₙ (1/B) Σᵢ ζ·CE(zₙᵢ, yᵢ) + (1 − ζ)·CE(zₙᵢ, y_{s(i)}), zₙᵢ the logits of head n on activations that
-//! were perturbed and mixed at one random depth ([`Pfi`]). Predictions average over draws of the heads' weights
-//! ([`Bsc`]). Memory: `pim`. Rate: `pima`.
+//! were perturbed and mixed at one random depth ([`crate::perturb::Pfi`]). Predictions average over draws of the heads'
+//! weights ([`crate::perturb::Bsc`]). Memory: `pim`. Rate: `pima`.
 //!
 //! Departures from the paper: none in the defaults. What it leaves open has a key each: `period`, `rank`, `draws`,
 //! `gamma`, `kappa`, `omega` and `lr_clamp` are in no public source. Disagreement is measured before the step, with the
@@ -13,14 +13,16 @@
 
 mod config;
 
-use std::{collections::BTreeMap, sync::OnceLock};
+use std::collections::BTreeMap;
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use self::config::{DpclConfig, LossSource, MiHeads, MiPass, Predict};
+use self::config::{DpclConfig, LossSource, MiHeads, MiPass};
 use super::{
-    Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys, read_keys,
+    Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
+    perturbed::{Forward, Perturbed, RowLosses},
+    read_keys,
     replay::{Replay, rate_name, refuse_disagreement, scheme_name},
     scores,
 };
@@ -28,10 +30,10 @@ use crate::{
     batch::Batch,
     config::Config,
     data::Image,
-    error::{Error, Result},
+    error::Result,
     memory::{Memory, Pim, Place, Sample},
-    model::{Model, cross_entropy_rows, floats},
-    perturb::{Bsc, ClassLosses, DrawnHeads, Mixing, Normals, Pfi, Term},
+    model::Model,
+    perturb::Normals,
     random::Random,
     rate::{self, Pima, Rate},
     state::{Persist, State},
@@ -56,17 +58,12 @@ pub const INFO: MethodInfo = MethodInfo {
 pub struct Dpcl {
     replay: Replay,
     inner: Inner,
-    /// Weights that answer until something is learned.
-    drawn: OnceLock<DrawnHeads>,
 }
 
 /// What a training step works with beside network, memory and rate.
 struct Inner {
     config: DpclConfig,
-    seed: u64,
-    pfi: Option<Pfi>,
-    losses: ClassLosses,
-    bsc: Option<Bsc>,
+    perturbed: Perturbed,
     logit_draws: Random,
     /// Whether memory or rate want to hear of disagreement.
     measures: bool,
@@ -76,8 +73,6 @@ struct Inner {
 /// Counts for the record.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Counts {
-    steps: u64,
-    first_met: u64,
     accepts: u64,
     refusals: u64,
 }
@@ -87,10 +82,7 @@ impl Dpcl {
         let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
         let own: DpclConfig = read_keys(section)?;
         let settings = &config.settings;
-        if own.pfi && settings.cutmix_prob.is_some_and(|probability| probability > 0.0) {
-            let problem = "cannot be combined with `dpcl.pfi`: a row would have four labels";
-            return Err(Error::bad_key("cutmix_prob", problem));
-        }
+        let perturbed = Perturbed::new(config, INFO.section, own.pfi(), own.bsc())?;
 
         let slots = settings.memory.unwrap_or(0);
         let memory = match scheme_name(config)? {
@@ -111,16 +103,13 @@ impl Dpcl {
         }
 
         let inner = Inner {
-            seed: settings.seed,
-            pfi: own.pfi.then(|| Pfi::new(own.pfi(), settings.seed)),
-            losses: ClassLosses::new(own.kappa),
-            bsc: own.bsc.then(|| Bsc::new(own.bsc())),
+            perturbed,
             logit_draws: Random::named(settings.seed, "logit-draws"),
             measures: memory.needs_disagreement() || rate.needs_disagreement(),
             counts: Counts::default(),
             config: own,
         };
-        Ok(Self { replay: Replay::with(config, memory, rate)?, inner, drawn: OnceLock::new() })
+        Ok(Self { replay: Replay::with(config, memory, rate)?, inner })
     }
 
     fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {
@@ -153,19 +142,9 @@ impl Inner {
         memory: &mut Memory,
         rate: &mut dyn Rate,
     ) -> (f64, Vec<f64>) {
-        self.counts.steps += 1;
-        self.counts.first_met += self.losses.unmet(&batch.labels) as u64;
-        let images = model.images(batch.images.clone(), size);
-
-        // Activations perturbed, then mixed, at one depth.
-        let disturbance = self.pfi.as_mut().map(|pfi| pfi.draw(&self.losses.factors(&batch.labels)));
         let mut pass = model.pass();
-        let features = pass.features_with(images.clone(), &mut |depth, activations| match &disturbance {
-            Some(disturbance) => disturbance.apply(depth, activations),
-            None => activations,
-        });
-        let logits = pass.logits(features.clone());
-        let losses = RowLosses::new(logits.clone(), batch, disturbance.map(|disturbance| disturbance.mixing));
+        let Forward { images, features, logits, losses, .. } =
+            self.perturbed.forward(model, &mut pass, batch, size);
         let loss = losses.mean();
 
         // What the weights before the step make of the rows.
@@ -191,19 +170,16 @@ impl Inner {
 
         match (self.config.loss_source, clean) {
             (LossSource::Clean, Some((_, logits))) => {
-                self.losses.absorb(RowLosses::new(logits, batch, None).terms());
+                self.perturbed.absorb(&RowLosses::new(logits, batch, None));
             }
-            _ => self.losses.absorb(losses.terms()),
+            _ => self.perturbed.absorb(&losses),
         }
 
         // Memory and rate hear how far the heads disagree.
         let (stream, rehearsed) = disagreement.split_at(batch.labels.len() - batch.slots.len());
         let change = memory.rehearsed(&batch.slots, rehearsed, self.config.gamma);
         rate.rehearsed((!batch.slots.is_empty()).then_some(change));
-        if let Some(bsc) = &mut self.bsc
-            && self.counts.steps.is_multiple_of(self.config.period)
-        {
-            bsc.collect(&model.heads);
+        if self.perturbed.collect(&model.heads) {
             rate.collected();
         }
         (loss, stream.to_vec())
@@ -216,7 +192,7 @@ impl Inner {
 
     /// Disagreement on every row, from features [rows, features] and present logits [heads, rows, classes].
     fn disagreement(&mut self, features: Tensor<2>, logits: Tensor<3>) -> Vec<f64> {
-        let answers = match (&self.bsc, self.config.mi_heads) {
+        let answers = match (&self.perturbed.bsc, self.config.mi_heads) {
             (Some(bsc), MiHeads::Variational) => {
                 let mut normals = Normals::new(self.logit_draws.bits());
                 bsc.logit_moments(features, logits).votes(&mut || normals.next_one()).scores()
@@ -225,21 +201,11 @@ impl Inner {
         };
         answers.into_iter().map(|answer| answer.disagreement).collect()
     }
-
-    /// The weights that answer: drawn anew after every step, the same for all images until the next.
-    fn answering(&self, bsc: &Bsc, core: &Core) -> DrawnHeads {
-        if self.config.predict == Predict::Mean {
-            return bsc.mean_weights(&core.model.heads);
-        }
-        let name = format!("evaluation-draws-{}", self.counts.steps);
-        let mut normals = Normals::new(Random::named(self.seed, &name).bits());
-        bsc.draw_weights(&core.model.heads, &mut || f64::from(normals.next_one()))
-    }
 }
 
 impl Method for Dpcl {
     fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>> {
-        self.drawn.take();
+        self.inner.perturbed.learning();
         match self.replay.arrive(core, sample) {
             Some(full) => self.learn(core, &full),
             None => Ok(Vec::new()),
@@ -247,7 +213,7 @@ impl Method for Dpcl {
     }
 
     fn flush(&mut self, core: &mut Core) -> Result<Vec<Step>> {
-        self.drawn.take();
+        self.inner.perturbed.learning();
         match self.replay.flush() {
             Some(full) => self.learn(core, &full),
             None => Ok(Vec::new()),
@@ -255,17 +221,11 @@ impl Method for Dpcl {
     }
 
     fn predict(&self, core: &Core, images: &[Image]) -> Result<Vec<Scores>> {
-        match &self.inner.bsc {
-            Some(bsc) if self.inner.config.predict != Predict::Current => {
-                let heads = self.drawn.get_or_init(|| self.inner.answering(bsc, core));
-                Ok(heads.votes(core.features(images)).scores())
-            }
-            _ => Ok(scores(core.logits(images))),
-        }
+        Ok(self.inner.perturbed.answer(core, images))
     }
 
     fn heads(&self) -> usize {
-        if self.inner.config.bsc { self.inner.config.heads } else { 1 }
+        self.inner.perturbed.heads()
     }
 
     fn memory(&self) -> Option<&Memory> {
@@ -273,21 +233,15 @@ impl Method for Dpcl {
     }
 
     fn counters(&self) -> BTreeMap<String, f64> {
-        let Counts { first_met, accepts, refusals, .. } = self.inner.counts;
+        let Counts { accepts, refusals } = self.inner.counts;
         let mut counters = vec![
-            ("first_met".to_owned(), first_met),
+            ("first_met".to_owned(), self.inner.perturbed.first_met()),
             ("memory_accepts".to_owned(), accepts),
             ("memory_refusals".to_owned(), refusals),
         ];
         counters
             .extend(self.replay.rate.counters().into_iter().map(|(name, count)| (name.to_owned(), count)));
-        if let Some(bsc) = &self.inner.bsc {
-            counters.push(("collections".to_owned(), bsc.collections()));
-        }
-        if let Some(pfi) = &self.inner.pfi {
-            let depths = pfi.used().into_iter().enumerate();
-            counters.extend(depths.map(|(depth, count)| (format!("pfi_depth_{depth}"), count)));
-        }
+        counters.extend(self.inner.perturbed.counters());
         counters.into_iter().map(|(name, count)| (name, count as f64)).collect()
     }
 }
@@ -297,82 +251,13 @@ impl Persist for Dpcl {
         self.replay.save(state);
         state.put("counts", &self.inner.counts);
         state.put("logit_draws", &self.inner.logit_draws);
-        state.save_part("losses", &self.inner.losses);
-        if let Some(pfi) = &self.inner.pfi {
-            state.save_part("pfi", pfi);
-        }
-        if let Some(bsc) = &self.inner.bsc {
-            state.save_part("bsc", bsc);
-        }
+        state.save_part("perturbed", &self.inner.perturbed);
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.drawn.take();
         self.replay.load(state)?;
         self.inner.counts = state.get("counts")?;
         self.inner.logit_draws = state.get("logit_draws")?;
-        state.load_part("losses", &mut self.inner.losses)?;
-        if let Some(pfi) = &mut self.inner.pfi {
-            state.load_part("pfi", pfi)?;
-        }
-        if let Some(bsc) = &mut self.inner.bsc {
-            state.load_part("bsc", bsc)?;
-        }
-        Ok(())
-    }
-}
-
-/// Head-averaged cross-entropy of every row against its label and, where rows are mixed, against its partner's.
-struct RowLosses {
-    labels: Vec<usize>,
-    own: Tensor<1>,
-    partner: Option<(Mixing, Tensor<1>)>,
-}
-
-impl RowLosses {
-    /// `mixing` is that of the activations; a batch that was cut and mixed brings its own.
-    fn new(logits: Tensor<3>, batch: &Batch, mixing: Option<Mixing>) -> Self {
-        let labels = batch.labels.clone();
-        let own = cross_entropy_rows(logits.clone(), &labels);
-        let cut = || {
-            batch
-                .mix
-                .as_ref()
-                .map(|mix| Mixing { coefficient: mix.coefficient, partners: mix.permutation.clone() })
-        };
-        let partner = mixing.or_else(cut).map(|mixing| {
-            let partners: Vec<usize> = mixing.partners.iter().map(|&row| labels[row]).collect();
-            (mixing, cross_entropy_rows(logits, &partners))
-        });
-        Self { labels, own, partner }
-    }
-
-    /// The training loss.
-    fn mean(&self) -> Tensor<1> {
-        let own = self.own.clone().mean();
-        match &self.partner {
-            Some((Mixing { coefficient, .. }, partner)) => {
-                own.mul_scalar(*coefficient) + partner.clone().mean().mul_scalar(1.0 - coefficient)
-            }
-            None => own,
-        }
-    }
-
-    /// The loss taken apart by class.
-    fn terms(&self) -> Vec<Term> {
-        let weight = self.partner.as_ref().map_or(1.0, |(mixing, _)| mixing.coefficient);
-        let own = self.labels.iter().zip(floats(self.own.clone()));
-        let mut terms: Vec<Term> =
-            own.map(|(&class, loss)| Term { class, weight, loss: f64::from(loss) }).collect();
-        if let Some((mixing, partner)) = &self.partner {
-            let partners = mixing.partners.iter().map(|&row| self.labels[row]);
-            let losses = partners.zip(floats(partner.clone()));
-            terms.extend(losses.map(|(class, loss)| Term {
-                class,
-                weight: 1.0 - weight,
-                loss: f64::from(loss),
-            }));
-        }
-        terms
+        state.load_part("perturbed", &mut self.inner.perturbed)
     }
 }

@@ -99,7 +99,7 @@ impl Mir {
         let make = |batcher: &mut Batcher, stream: &[Sample], (drawn, rows): (Vec<Drawn>, usize)| {
             Choice::new(batcher, stream, &drawn, rows)
         };
-        let steps = self.replay.iterate_made(core, full, draw, make, |model, choice, _, rate| {
+        let steps = self.replay.iterate_made(core, full, draw, make, |model, choice, memory, rate| {
             let chosen = if choice.slots.len() > choice.wanted {
                 highest(&choice.interference(model, size, rate.rate()), choice.wanted)
             } else {
@@ -114,6 +114,7 @@ impl Mir {
             let outcome = pass.backward(&loss);
             let loss = outcome.loss;
             model.update(outcome, rate.rate());
+            memory.trained(&batch.slots);
             finite(loss, rate.rate(), batch.labels)
         })?;
         self.replay.remember(full);

@@ -4,6 +4,8 @@
 //! the maker of batches. It sees samples one by one and is never told about tasks, unless it declares
 //! [`Knowledge`] beyond that; every table marks such methods.
 
+mod bic;
+mod clib;
 mod der_plus_plus;
 mod dpcl;
 mod er;
@@ -11,6 +13,8 @@ mod er_cpr;
 mod ewc_plus_plus;
 mod finetune;
 mod mir;
+mod perturbed;
+mod refresh;
 mod replay;
 
 pub use crate::perturb::Scores;
@@ -138,6 +142,8 @@ pub const METHODS: &[MethodInfo] = &[
     er_cpr::INFO,
     der_plus_plus::INFO,
     mir::INFO,
+    clib::INFO,
+    bic::INFO,
     ewc_plus_plus::INFO,
     finetune::INFO,
 ];
@@ -172,18 +178,26 @@ fn own_keys<T: Serialize + DeserializeOwned>(
     table: toml::Table,
     check: impl Fn(&T) -> Result<()>,
 ) -> Result<toml::Table> {
-    let keys = read_keys(table)?;
+    let keys: T = read_keys(table)?;
     check(&keys)?;
     Ok(toml::Table::try_from(keys).expect("keys are plain values with string names"))
 }
 
 /// A method's own keys from its table.
-fn read_keys<T: DeserializeOwned>(table: toml::Table) -> Result<T> {
-    T::deserialize(toml::Value::Table(table.clone())).map_err(|error| {
+fn read_keys<T: Serialize + DeserializeOwned>(table: toml::Table) -> Result<T> {
+    let read = |table| T::deserialize(toml::Value::Table(table));
+    read(table.clone()).map_err(|error| {
         // Every key has a default, so the one that cannot be read is found by reading each alone.
-        let alone = |(key, value)| T::deserialize(toml::Value::Table(toml::Table::from_iter([(key, value)])));
+        let alone = |(key, value)| read(toml::Table::from_iter([(key, value)]));
         let culprit = table.into_iter().find(|entry| alone(entry.clone()).is_err());
-        Error::bad_key(culprit.map_or(String::new(), |(key, _)| key), error.message())
+        let mut problem = error.message().to_owned();
+        if problem.starts_with("unknown field") && !problem.contains("expected") {
+            // Keys that several methods share are read apart, and then the reader does not say which there are.
+            let known = read(toml::Table::new()).ok().and_then(|keys| toml::Table::try_from(keys).ok());
+            let known: Vec<String> = known.unwrap_or_default().keys().map(|key| format!("`{key}`")).collect();
+            problem = format!("{problem}, expected one of {}", known.join(", "));
+        }
+        Error::bad_key(culprit.map_or(String::new(), |(key, _)| key), problem)
     })
 }
 

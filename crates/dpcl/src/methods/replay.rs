@@ -12,7 +12,7 @@ use crate::{
     stream::{Full, StreamBuffer},
 };
 
-use super::{Core, Step};
+use super::{Core, Step, refresh::Refresh};
 
 /// Stream buffer, memory and rate of one method.
 pub struct Replay {
@@ -22,6 +22,8 @@ pub struct Replay {
     /// How fast to learn.
     pub rate: Box<dyn Rate>,
     memory_rows: usize,
+    /// Measures the losses of stored samples, where memory or rate ask for them.
+    refresh: Option<Refresh>,
 }
 
 impl Replay {
@@ -44,17 +46,40 @@ impl Replay {
     /// When the configuration was not resolved.
     pub fn with(config: &Config, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
         let batch = config.settings.batch.ok_or_else(|| missing("batch"))?;
+        Self::with_rows(config, memory, rate, [batch / 2, batch - batch / 2])
+    }
+
+    /// The same with another cut: training steps follow every so many stream samples, on so many memory samples.
+    ///
+    /// # Errors
+    /// When the configuration was not resolved.
+    pub fn with_rows(
+        config: &Config,
+        memory: Memory,
+        rate: Box<dyn Rate>,
+        [stream_rows, memory_rows]: [usize; 2],
+    ) -> Result<Self> {
         let updates = config.settings.updates.ok_or_else(|| missing("updates"))?;
-        let buffer = StreamBuffer::new(batch / 2, updates);
-        Ok(Self { buffer, memory, rate, memory_rows: batch - batch / 2 })
+        let refresh = Refresh::wanted(&config.settings, &memory, &*rate)?;
+        Ok(Self { buffer: StreamBuffer::new(stream_rows, updates), memory, rate, memory_rows, refresh })
     }
 
     /// A sample arrives: heads grow and the rate hears of a new class; a full buffer is handed out.
     pub fn arrive(&mut self, core: &mut Core, sample: Sample) -> Option<Full<Sample>> {
-        if core.meet(sample.class) {
+        self.meet(core, sample.class);
+        self.buffer.push(sample)
+    }
+
+    /// A sample arrives that is not trained on itself; it earns its training steps like any other.
+    pub fn arrive_unused(&mut self, core: &mut Core, class: usize) {
+        self.meet(core, class);
+        self.buffer.earn();
+    }
+
+    fn meet(&mut self, core: &mut Core, class: usize) {
+        if core.meet(class) {
             self.rate.new_class();
         }
-        self.buffer.push(sample)
     }
 
     /// Hands out a partly filled buffer, with the training steps it has earned.
@@ -91,6 +116,7 @@ impl Replay {
         self.iterate_made(core, full, Memory::draw, make, |model, batch, memory, rate| {
             let current = rate.rate();
             let loss = step(model, &batch, memory, rate);
+            memory.trained(&batch.slots);
             finite(loss, current, batch.labels)
         })
     }
@@ -110,7 +136,8 @@ impl Replay {
         mut step: impl FnMut(&mut Model, B, &mut Memory, &mut dyn Rate) -> Result<f64>,
     ) -> Result<Vec<Step>> {
         let Core { model, batcher, .. } = core;
-        let Self { memory, rate, memory_rows, .. } = self;
+        let Self { memory, rate, memory_rows, refresh, .. } = self;
+        let mut refresh = refresh.as_mut().map(|refresh| refresh.begin(batcher));
         let draws: Vec<D> = (0..full.updates).map(|_| draw(memory, *memory_rows)).collect();
         let mut draws = draws.into_iter();
         let mut steps = Vec::with_capacity(full.updates);
@@ -120,9 +147,15 @@ impl Replay {
             let current = rate.rate();
             let loss = step(model, batch, memory, &mut **rate)?;
             rate.stepped();
+            if let Some(refresh) = &mut refresh {
+                refresh.stepped(model, memory);
+            }
             steps.push(Step { loss, rate: current });
             Ok(())
         })?;
+        if let Some(refresh) = refresh {
+            refresh.tell(&mut **rate);
+        }
         Ok(steps)
     }
 
@@ -188,6 +221,9 @@ impl Persist for Replay {
         state.put("buffer.credit", &self.buffer.credit());
         state.save_part("memory", &self.memory);
         state.save_part("rate", &*self.rate);
+        if let Some(refresh) = &self.refresh {
+            state.save_part("refresh", refresh);
+        }
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
@@ -200,6 +236,10 @@ impl Persist for Replay {
         let items = images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
         self.buffer.restore(items, state.get("buffer.credit")?);
         state.load_part("memory", &mut self.memory)?;
-        state.load_part("rate", &mut *self.rate)
+        state.load_part("rate", &mut *self.rate)?;
+        match &mut self.refresh {
+            Some(refresh) => state.load_part("refresh", refresh),
+            None => Ok(()),
+        }
     }
 }

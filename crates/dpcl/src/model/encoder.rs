@@ -129,7 +129,17 @@ impl Encoder {
 
     /// Evaluation-mode features of clean `images` [rows, height, width, 3].
     pub fn evaluate(&self, folded: &Folded, images: Tensor<4>) -> Tensor<2> {
-        self.walk(images, &mut |_, x| x, &mut |layer, x, residual| {
+        self.evaluate_with(folded, images, &mut |_, x| x)
+    }
+
+    /// The same with a change applied to the image (depth 0) and to each group's output (depths 1 to 4).
+    pub fn evaluate_with(
+        &self,
+        folded: &Folded,
+        images: Tensor<4>,
+        change: &mut dyn FnMut(usize, Tensor<4>) -> Tensor<4>,
+    ) -> Tensor<2> {
+        self.walk(images, change, &mut |layer, x, residual| {
             let (scale, shift) = folded.0[layer].clone();
             let weight = self.weights.value(layer * PER_LAYER).clone();
             conv_scaled(x, weight, scale, shift, residual, &self.layers[layer].spec)

@@ -1,6 +1,9 @@
 //! Cross-entropies on logits [heads, rows, classes], averaged over the heads.
 
-use burn::tensor::{Int, Tensor, TensorData, activation::log_softmax};
+use burn::tensor::{
+    Int, Tensor, TensorData,
+    activation::{log_softmax, softmax},
+};
 
 /// Cross-entropy of every row against its label, averaged over heads → `[rows]`.
 pub fn cross_entropy_rows(logits: Tensor<3>, labels: &[usize]) -> Tensor<1> {
@@ -52,4 +55,15 @@ pub fn stored_distance(logits: Tensor<3>, stored: &[&[f32]]) -> Option<Tensor<1>
     let tensor = |values| Tensor::<3>::from_data(TensorData::new(values, [1, rows, classes]), &device);
     let difference = (logits - tensor(target)) * tensor(mask);
     Some((difference.clone() * difference).sum().div_scalar(compared as f64))
+}
+
+/// Distillation: cross-entropy of `student` logits against the answers of a `teacher`, both divided by `temperature`,
+/// over the classes the teacher knows, which are the student's first; meaned over rows and heads → scalar. No gradient
+/// reaches the teacher.
+pub fn distillation(student: Tensor<3>, teacher: Tensor<3>, temperature: f64) -> Tensor<1> {
+    let [_, _, known] = teacher.dims();
+    let teacher = Tensor::from_data(teacher.into_data(), &student.device());
+    let answers = softmax(teacher.div_scalar(temperature), 2);
+    let own = log_softmax(student.narrow(2, 0, known).div_scalar(temperature), 2);
+    (answers * own).sum_dim(2).mean().neg()
 }

@@ -6,16 +6,22 @@
 
 mod adam;
 mod architecture;
+mod correction;
 mod encoder;
+mod frozen;
 mod heads;
 mod loss;
 mod weights;
 
 pub use adam::Adam;
 pub use architecture::{Architecture, Family, MODELS, ModelInfo};
+pub use correction::{Correction, Fit};
 pub use encoder::{BatchStatistics, Encoder, Folded};
+pub use frozen::Frozen;
 pub use heads::{Growth, Heads};
-pub use loss::{cross_entropy, cross_entropy_rows, mean_entropy, mixed_cross_entropy, stored_distance};
+pub use loss::{
+    cross_entropy, cross_entropy_rows, distillation, mean_entropy, mixed_cross_entropy, stored_distance,
+};
 pub use weights::{FileLayout, Gradients, Weight, Weights, floats, matrix};
 
 use std::sync::OnceLock;
@@ -185,6 +191,20 @@ pub struct Outcome {
     /// Gradient of every head weight, in table order.
     pub heads: Gradients,
     statistics: Vec<BatchStatistics>,
+}
+
+impl Outcome {
+    /// Scales all gradients down together so that their common norm is at most `limit`.
+    pub fn clip(&mut self, limit: f64) {
+        let gradients = || self.encoder.iter().chain(&self.heads).flatten();
+        let square = |gradient: &Tensor<2>| f64::from(floats(gradient.clone().square().sum())[0]);
+        let norm = gradients().map(square).sum::<f64>().sqrt();
+        if norm > limit {
+            for gradient in self.encoder.iter_mut().chain(&mut self.heads).flatten() {
+                *gradient = gradient.clone().mul_scalar(limit / norm);
+            }
+        }
+    }
 }
 
 impl Pass<'_> {

@@ -11,7 +11,7 @@ mod noise;
 mod pfi;
 mod votes;
 
-pub use bsc::{Bsc, BscConfig, DrawnHeads, LogitMoments};
+pub use bsc::{Bsc, BscConfig, DrawnHeads, LogitMoments, Predict};
 pub use class_loss::{ClassLosses, Term, class_means};
 pub use gaussian::Gaussian;
 pub use noise::Normals;

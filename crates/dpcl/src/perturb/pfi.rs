@@ -32,7 +32,8 @@ pub enum NoiseKind {
 }
 
 /// How strongly, how mixed and where.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PfiConfig {
     /// Additive noise level, at least 0.
     pub sigma_a: f64,
@@ -42,10 +43,12 @@ pub struct PfiConfig {
     pub alpha: f64,
     /// Second parameter, above 0.
     pub beta: f64,
-    /// Depths to choose from: 0 is the image, 1 to 4 the output of that residual group.
+    /// Depths to perturb at, one chosen a step: 0 is the image, 1 to 4 the output of that residual group.
     pub layers: Vec<usize>,
-    /// Which noise.
+    /// `paper` or `nfm` noise.
     pub noise: NoiseKind,
+    /// Share of a new batch in a class's running loss (κ), which sets its noise; above 0, at most 1.
+    pub kappa: f64,
 }
 
 impl Default for PfiConfig {
@@ -57,6 +60,7 @@ impl Default for PfiConfig {
             beta: 1.0,
             layers: vec![0, 1, 2],
             noise: NoiseKind::Paper,
+            kappa: 0.1,
         }
     }
 }
@@ -71,7 +75,7 @@ impl PfiConfig {
     /// Refuses values that cannot be run.
     ///
     /// # Errors
-    /// When a level is negative, a Beta parameter not positive, or a depth is none of the network's.
+    /// When a level is negative, a Beta parameter not positive, a depth none of the network's, or κ no share.
     pub fn check(&self) -> Result<()> {
         for (key, level) in [("sigma_a", self.sigma_a), ("sigma_m", self.sigma_m)] {
             if !(level >= 0.0 && level.is_finite()) {
@@ -87,6 +91,12 @@ impl PfiConfig {
         if self.layers.is_empty() || self.layers.iter().any(|&depth| depth > DEEPEST) {
             let problem = format!("must name depths between 0 and {DEEPEST}, not {:?}", self.layers);
             return Err(Error::bad_key("layers", problem));
+        }
+        if !(self.kappa > 0.0 && self.kappa <= 1.0) {
+            return Err(Error::bad_key(
+                "kappa",
+                format!("must be above 0 and at most 1, not {}", self.kappa),
+            ));
         }
         Ok(())
     }

@@ -1,15 +1,21 @@
 //! How fast to learn: rules that set the learning rate from what happens in the stream.
 //!
-//! A rule hears of new classes, of finished training steps and, from methods that measure it, of changing disagreement;
-//! it never sees a tensor.
+//! A rule hears of new classes, of finished training steps and, where it asks for them, of changing disagreement or of
+//! the losses of stored samples; it never sees a tensor.
 
+mod clib;
 mod constant;
 mod exp_reset;
 mod pima;
+mod welch;
 
+pub use clib::{Clib, ClibConfig};
 pub use constant::Constant;
 pub use exp_reset::ExpReset;
 pub use pima::{Lag, Pima, Rule};
+pub use welch::{Welch, student_upper_tail};
+
+use std::collections::BTreeSet;
 
 use crate::{
     config::Settings,
@@ -39,6 +45,15 @@ pub trait Rate: Persist + Send + Sync {
         false
     }
 
+    /// Whether it needs to hear of the losses of all stored samples, which cost a pass over the memory.
+    fn needs_losses(&self) -> bool {
+        false
+    }
+
+    /// The training steps of one arrival are over, and the losses of all stored samples were measured among them:
+    /// the latest ones, by slot, and the slots that were `changed` since this was called last.
+    fn refreshed(&mut self, _losses: &[f64], _changed: &BTreeSet<usize>) {}
+
     /// Counts worth recording, cumulative.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
@@ -67,6 +82,11 @@ pub const RATES: &[RateInfo] = &[
         name: "constant",
         about: "never changes",
         build: |settings| Box::new(Constant::new(settings.lr)),
+    },
+    RateInfo {
+        name: "clib",
+        about: "two neighbouring rates take turns; the pair moves towards the one stored samples gain more from",
+        build: |settings| Box::new(Clib::new(settings.lr, ClibConfig::default())),
     },
     RateInfo {
         name: "pima",

@@ -66,6 +66,11 @@ impl<T> StreamBuffer<T> {
         (self.items.len() >= self.capacity).then(|| self.hand_out())
     }
 
+    /// Counts a sample that earns its steps without being taken in.
+    pub fn earn(&mut self) {
+        self.credit.samples += 1;
+    }
+
     /// Hands a partly filled buffer out, with the whole steps its samples and earlier rests have earned.
     pub fn flush(&mut self) -> Option<Full<T>> {
         (!self.items.is_empty()).then(|| self.hand_out())
@@ -104,6 +109,15 @@ mod tests {
 
     fn updates(buffer: &mut StreamBuffer<usize>, samples: usize) -> Vec<usize> {
         (0..samples).filter_map(|sample| buffer.push(sample)).map(|full| full.updates).collect()
+    }
+
+    #[test]
+    fn samples_kept_out_earn_steps_for_the_others() {
+        let mut buffer = StreamBuffer::new(2, 1.0);
+        buffer.earn();
+        buffer.push('a');
+        buffer.earn();
+        assert_eq!(buffer.push('b'), Some(Full { items: vec!['a', 'b'], updates: 4 }));
     }
 
     #[test]

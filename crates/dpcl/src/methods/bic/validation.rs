@@ -1,0 +1,133 @@
+//! The samples that BiC never trains on.
+
+use crate::{
+    error::{Error, Result},
+    memory::{Sample, load_images, save_images},
+    random::Random,
+    state::{Persist, State},
+};
+
+/// Samples that are never trained on: the same number of every class.
+pub struct Validation {
+    budget: usize,
+    /// Samples a class may have.
+    quota: usize,
+    /// Whether every class has them; nothing is taken until the next new class.
+    full: bool,
+    samples: Vec<Sample>,
+    random: Random,
+}
+
+impl Validation {
+    /// Room for `budget` samples in all.
+    pub fn new(budget: usize, seed: u64) -> Self {
+        let random = Random::named(seed, "validation");
+        Self { budget, quota: 0, full: false, samples: Vec::new(), random }
+    }
+
+    /// A class is met, which makes `classes` of them: every share shrinks, at random.
+    pub fn new_class(&mut self, classes: usize) {
+        self.quota = self.budget / classes;
+        self.full = false;
+        for class in 0..classes {
+            let own: Vec<usize> =
+                (0..self.samples.len()).filter(|&index| self.samples[index].class == class).collect();
+            let excess = own.len().saturating_sub(self.quota);
+            let mut leaving: Vec<usize> =
+                self.random.distinct(own.len(), excess).into_iter().map(|index| own[index]).collect();
+            leaving.sort_unstable();
+            leaving.into_iter().rev().for_each(|index| drop(self.samples.remove(index)));
+        }
+    }
+
+    /// Whether a sample of that class is to be set aside.
+    pub fn wants(&self, class: usize) -> bool {
+        let count = self.samples.iter().filter(|sample| sample.class == class).count();
+        !self.full && count < self.quota
+    }
+
+    /// Sets a sample aside; `classes` are known.
+    pub fn take(&mut self, sample: Sample, classes: usize) {
+        self.samples.push(sample);
+        self.full = self.samples.len() == self.quota * classes;
+    }
+
+    /// The samples set aside, once every class has its share.
+    pub fn whole(&self) -> Option<&[Sample]> {
+        (self.full && !self.samples.is_empty()).then_some(&self.samples)
+    }
+}
+
+impl Persist for Validation {
+    fn save(&self, state: &mut State) {
+        let classes: Vec<usize> = self.samples.iter().map(|sample| sample.class).collect();
+        save_images("images", self.samples.iter().map(|sample| &sample.image), state);
+        state.put("classes", &classes);
+        state.put("quota", &self.quota);
+        state.put("full", &self.full);
+        state.put("random", &self.random);
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        let classes: Vec<usize> = state.get("classes")?;
+        let images = load_images("images", state)?;
+        if images.len() != classes.len() || images.len() > self.budget {
+            let problem =
+                format!("holds {} images and {} classes for {}", images.len(), classes.len(), self.budget);
+            return Err(Error::BadState { key: "classes".into(), problem });
+        }
+        self.samples =
+            images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
+        self.quota = state.get("quota")?;
+        self.full = state.get("full")?;
+        self.random = state.get("random")?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Image;
+
+    fn sample(class: usize) -> Sample {
+        Sample { image: Image { height: 1, width: 1, pixels: vec![class as u8; 3].into() }, class }
+    }
+
+    /// A sample of that class arrives; says whether it is set aside.
+    fn offer(validation: &mut Validation, known: &mut usize, class: usize) -> bool {
+        if class == *known {
+            *known += 1;
+            validation.new_class(*known);
+        }
+        let wanted = validation.wants(class);
+        if wanted {
+            validation.take(sample(class), *known);
+        }
+        wanted
+    }
+
+    #[test]
+    fn the_first_samples_are_set_aside_and_shares_shrink() {
+        let (mut validation, mut known) = (Validation::new(6, 1), 0);
+        let count = |validation: &Validation, class| {
+            validation.samples.iter().filter(|sample| sample.class == class).count()
+        };
+        let aside = (0..8).filter(|_| offer(&mut validation, &mut known, 0)).count();
+        assert_eq!((aside, validation.full), (6, true));
+        assert!(offer(&mut validation, &mut known, 1));
+        assert_eq!((count(&validation, 0), count(&validation, 1)), (3, 1));
+        assert!(!offer(&mut validation, &mut known, 0), "its share is full");
+        assert_eq!((0..4).filter(|_| offer(&mut validation, &mut known, 1)).count(), 2);
+        assert!(validation.full);
+        for class in 2..7 {
+            let aside = (0..5).filter(|_| offer(&mut validation, &mut known, class)).count();
+            let quota = 6 / known;
+            assert_eq!(aside, quota);
+            assert!(
+                validation.samples.len() <= 6 && (0..known).all(|class| count(&validation, class) <= quota)
+            );
+        }
+        assert!(validation.samples.is_empty(), "seven classes have no share of six samples");
+    }
+}

@@ -1,0 +1,187 @@
+//! CLIB: training on memory alone, with a memory that keeps what training gains most from and a rate that feels its
+//! way.
+//!
+//! Paper: Online Continual Learning on Class Incremental Blurry Task Configuration with Anytime Inference (ICLR 2022,
+//! arXiv 2110.10031).
+//!
+//! Loss: mean cross-entropy over a batch drawn from memory, in CutMix form half of the time. Every sample goes into the
+//! memory the moment it arrives and is trained on only from there. Memory: `clib`. Rate: `clib`; new classes do not
+//! reset it. With `pfi` and `bsc` activations and heads are perturbed as in DPCL; stored samples are then measured by the
+//! mean loss of the present heads.
+//!
+//! Departures from the paper: none in the defaults. Measuring the loss of every stored sample after each step is most
+//! of the cost; `imp_period` makes it rarer.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
+    perturbed::Perturbed,
+    read_keys,
+    replay::{Replay, rate_name, refuse_disagreement, scheme_name},
+};
+use crate::{
+    config::Config,
+    data::Image,
+    error::{Error, Result},
+    memory::{self, Memory, Sample},
+    model::Model,
+    perturb::{BscConfig, PfiConfig},
+    rate::{self, Rate},
+    state::{Persist, State},
+    stream::Full,
+};
+
+/// How the method is listed and built.
+pub const INFO: MethodInfo = MethodInfo {
+    name: "clib",
+    about: "trains on memory alone; keeps the samples that lower the loss on all the others",
+    knowledge: Knowledge::None,
+    section: "clib",
+    memory_scheme: "clib",
+    rate: "clib",
+    keep_adam: true,
+    cutmix: 0.5,
+    check: |section| own_keys(section, ClibConfig::check),
+    build: |config| Ok(Box::new(Clib::new(config)?)),
+};
+
+/// Own keys of `clib`; the defaults are the paper's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ClibConfig {
+    /// Share of its old score that a stored sample keeps when scores are refreshed, at least 0 and below 1.
+    ema_keep: f64,
+    /// How fast the rate moves.
+    #[serde(flatten)]
+    rate: rate::ClibConfig,
+
+    /// Whether training activations are perturbed and mixed, which takes the place of CutMix.
+    pfi: bool,
+    /// How they are perturbed and mixed.
+    #[serde(flatten)]
+    interpolation: PfiConfig,
+    /// Whether there are several heads with distributions; otherwise one plain head.
+    bsc: bool,
+    /// How many heads, and how their distributions are followed.
+    #[serde(flatten)]
+    classifiers: BscConfig,
+}
+
+impl Default for ClibConfig {
+    fn default() -> Self {
+        Self {
+            ema_keep: memory::Clib::KEEP,
+            rate: rate::ClibConfig::default(),
+            pfi: false,
+            interpolation: PfiConfig::default(),
+            bsc: false,
+            classifiers: BscConfig::default(),
+        }
+    }
+}
+
+impl ClibConfig {
+    fn check(&self) -> Result<()> {
+        if !(0.0..1.0).contains(&self.ema_keep) {
+            let problem = format!("must be at least 0 and below 1, not {}", self.ema_keep);
+            return Err(Error::bad_key("ema_keep", problem));
+        }
+        self.interpolation.check()?;
+        self.classifiers.check()?;
+        self.rate.check()
+    }
+}
+
+/// Training on memory alone.
+pub struct Clib {
+    replay: Replay,
+    perturbed: Perturbed,
+}
+
+impl Clib {
+    fn new(config: &Config) -> Result<Self> {
+        let own: ClibConfig = read_keys(config.sections.get(INFO.section).cloned().unwrap_or_default())?;
+        let settings = &config.settings;
+        let slots = settings.memory.unwrap_or(0);
+        if slots == 0 {
+            return Err(Error::bad_key("memory", "must be at least 1: clib trains on memory alone"));
+        }
+        let memory = match scheme_name(config)? {
+            "clib" => Memory::under(Box::new(memory::Clib::new(own.ema_keep)), slots, settings.seed),
+            other => Memory::new(other, slots, settings.seed)?,
+        };
+        let rate: Box<dyn Rate> = match rate_name(config)? {
+            "clib" => Box::new(rate::Clib::new(settings.lr, own.rate)),
+            other => rate::build(other, settings)?,
+        };
+        refuse_disagreement(config, &memory, &*rate)?;
+        let replay = Replay::with_rows(config, memory, rate, [1, settings.batch.unwrap_or(0)])?;
+        let (pfi, bsc) = (own.pfi.then_some(own.interpolation), own.bsc.then_some(own.classifiers));
+        Ok(Self { replay, perturbed: Perturbed::new(config, INFO.section, pfi, bsc)? })
+    }
+
+    fn learn(&mut self, core: &mut Core, arrived: &Full<Sample>) -> Result<Vec<Step>> {
+        let Self { replay, perturbed } = self;
+        replay.remember(arrived);
+
+        let size = core.batcher.size();
+        let memory_alone = Full { items: Vec::new(), updates: arrived.updates };
+        replay.iterate(core, &memory_alone, |model: &mut Model, batch, rate| {
+            let mut pass = model.pass();
+            let losses = perturbed.forward(model, &mut pass, batch, size).losses;
+
+            let outcome = pass.backward(&losses.mean());
+            let loss = outcome.loss;
+            model.update(outcome, rate);
+            perturbed.learned(model, &losses, loss);
+            loss
+        })
+    }
+}
+
+impl Method for Clib {
+    fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>> {
+        self.perturbed.learning();
+        match self.replay.arrive(core, sample) {
+            Some(arrived) => self.learn(core, &arrived),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn flush(&mut self, _core: &mut Core) -> Result<Vec<Step>> {
+        // No sample waits: each is in memory before the next arrives.
+        Ok(Vec::new())
+    }
+
+    fn predict(&self, core: &Core, images: &[Image]) -> Result<Vec<Scores>> {
+        Ok(self.perturbed.answer(core, images))
+    }
+
+    fn heads(&self) -> usize {
+        self.perturbed.heads()
+    }
+
+    fn memory(&self) -> Option<&Memory> {
+        Some(&self.replay.memory)
+    }
+
+    fn counters(&self) -> BTreeMap<String, f64> {
+        let rate = self.replay.rate.counters().into_iter().map(|(name, count)| (name.to_owned(), count));
+        rate.chain(self.perturbed.counters()).map(|(name, count)| (name, count as f64)).collect()
+    }
+}
+
+impl Persist for Clib {
+    fn save(&self, state: &mut State) {
+        self.replay.save(state);
+        state.save_part("perturbed", &self.perturbed);
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        self.replay.load(state)?;
+        state.load_part("perturbed", &mut self.perturbed)
+    }
+}

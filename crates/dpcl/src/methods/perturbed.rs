@@ -1,0 +1,290 @@
+//! Perturbed activations and heads as a method trains and answers with them.
+//!
+//! A [`Perturbed`] is held by every method that can have them. It disturbs the training pass ([`Pfi`]) by the running
+//! loss of each class, follows the heads through training and answers from their distributions ([`Bsc`]); with
+//! neither it is a plain pass and a plain head. It does not know the memory, the rate, or what else is in a loss.
+
+use std::sync::OnceLock;
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::Core;
+use crate::{
+    batch::Batch,
+    config::Config,
+    data::Image,
+    error::{Error, Result},
+    model::{Heads, Model, Pass, cross_entropy_rows, floats},
+    perturb::{
+        Bsc, BscConfig, ClassLosses, Disturbance, DrawnHeads, Mixing, Normals, Pfi, PfiConfig, Predict,
+        Scores, Term, Votes,
+    },
+    random::Random,
+    state::{Persist, State},
+};
+
+/// What a method keeps of its perturbations.
+pub struct Perturbed {
+    seed: u64,
+    pfi: Option<Pfi>,
+    losses: ClassLosses,
+    /// Distributions of the heads, if they have any.
+    pub bsc: Option<Bsc>,
+    classifiers: BscConfig,
+    counts: Counts,
+    /// Weights that answer until something is learned.
+    drawn: OnceLock<DrawnHeads>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Counts {
+    steps: u64,
+    first_met: u64,
+}
+
+/// A training pass as far as the loss.
+pub struct Forward {
+    /// The batch, [rows, height, width, 3].
+    pub images: Tensor<4>,
+    /// Their features, [rows, features].
+    pub features: Tensor<2>,
+    /// Logits of every head, [heads, rows, classes].
+    pub logits: Tensor<3>,
+    /// Losses of the rows.
+    pub losses: RowLosses,
+    disturbance: Option<Disturbance>,
+}
+
+impl Perturbed {
+    /// Of the method whose table is `section`; either perturbation may be left out. Both have passed their checks.
+    ///
+    /// # Errors
+    /// When activations would be mixed as well as images.
+    pub fn new(
+        config: &Config,
+        section: &str,
+        pfi: Option<PfiConfig>,
+        bsc: Option<BscConfig>,
+    ) -> Result<Self> {
+        let settings = &config.settings;
+        if pfi.is_some() && settings.cutmix_prob.is_some_and(|probability| probability > 0.0) {
+            let problem = format!("cannot be combined with `{section}.pfi`: a row would have four labels");
+            return Err(Error::bad_key("cutmix_prob", problem));
+        }
+        let kappa = pfi.as_ref().map_or_else(|| PfiConfig::default().kappa, |pfi| pfi.kappa);
+        Ok(Self {
+            seed: settings.seed,
+            pfi: pfi.map(|pfi| Pfi::new(pfi, settings.seed)),
+            losses: ClassLosses::new(kappa),
+            bsc: bsc.map(Bsc::new),
+            classifiers: bsc.unwrap_or_default(),
+            counts: Counts::default(),
+            drawn: OnceLock::new(),
+        })
+    }
+
+    /// How many linear heads the network needs.
+    pub fn heads(&self) -> usize {
+        if self.bsc.is_some() { self.classifiers.heads } else { 1 }
+    }
+
+    /// Begins a training step: activations are perturbed, then mixed, at one depth.
+    pub fn forward(&mut self, model: &Model, pass: &mut Pass<'_>, batch: &Batch, size: usize) -> Forward {
+        self.counts.steps += 1;
+        self.counts.first_met += self.losses.unmet(&batch.labels) as u64;
+        let images = model.images(batch.images.clone(), size);
+        let disturbance = self.pfi.as_mut().map(|pfi| pfi.draw(&self.losses.factors(&batch.labels)));
+        let features =
+            pass.features_with(images.clone(), &mut |depth, x| disturbed(disturbance.as_ref(), depth, x));
+        let logits = pass.logits(features.clone());
+        let mixing = disturbance.as_ref().map(|disturbance| disturbance.mixing.clone());
+        let losses = RowLosses::new(logits.clone(), batch, mixing);
+        Forward { images, features, logits, losses, disturbance }
+    }
+
+    /// Moves the running losses of the classes in a batch.
+    pub fn absorb(&mut self, losses: &RowLosses) {
+        self.losses.absorb(losses.terms());
+    }
+
+    /// Takes a snapshot of the heads if one is due after this step; says whether it did.
+    pub fn collect(&mut self, heads: &Heads) -> bool {
+        let due = self.counts.steps.is_multiple_of(self.classifiers.period);
+        match &mut self.bsc {
+            Some(bsc) if due => {
+                bsc.collect(heads);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A step of this loss was taken: running losses move and a snapshot is taken if due. Training that has run away
+    /// leaves everything as it was.
+    pub fn learned(&mut self, model: &Model, losses: &RowLosses, loss: f64) {
+        if loss.is_finite() {
+            self.absorb(losses);
+            self.collect(&model.heads);
+        }
+    }
+
+    /// Something is about to be learned: the weights that answered are forgotten.
+    pub fn learning(&mut self) {
+        self.drawn.take();
+    }
+
+    /// Answers for clean images.
+    pub fn answer(&self, core: &Core, images: &[Image]) -> Vec<Scores> {
+        let (logits, shape) = self.logits(core, images);
+        Votes::from_logits(logits, shape).scores()
+    }
+
+    /// Logits behind the answers for clean images, [rows, heads, draws, classes], with the last three of these numbers.
+    pub fn logits(&self, core: &Core, images: &[Image]) -> (Vec<f32>, [usize; 3]) {
+        match self.distributions() {
+            Some(bsc) => {
+                let drawn = self.drawn.get_or_init(|| self.answering(bsc, core));
+                drawn.logits(core.features(images))
+            }
+            None => {
+                let logits = core.logits(images);
+                let [heads, _, classes] = logits.dims();
+                (floats(logits.permute([1, 0, 2])), [heads, 1, classes])
+            }
+        }
+    }
+
+    /// Logits of clean images under mean weights, averaged over heads, [rows, classes].
+    pub fn mean_logits(&self, core: &Core, images: &[Image]) -> Vec<f32> {
+        let Some(bsc) = self.distributions() else { return floats(core.logits(images).mean_dim(0)) };
+        let (logits, [heads, _, classes]) = bsc.mean_weights(&core.model.heads).logits(core.features(images));
+        let mean = |row: &[f32]| -> Vec<f32> {
+            let sum = |class: usize| (0..heads).map(|head| row[head * classes + class]).sum::<f32>();
+            (0..classes).map(|class| sum(class) / heads as f32).collect()
+        };
+        logits.chunks_exact(heads * classes).flat_map(mean).collect()
+    }
+
+    /// Classes in their first training batch so far.
+    pub fn first_met(&self) -> u64 {
+        self.counts.first_met
+    }
+
+    /// Counts of the perturbations there are.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        let collections = self.bsc.iter().map(|bsc| ("collections".to_owned(), bsc.collections()));
+        let depths = self.pfi.iter().flat_map(|pfi| pfi.used().into_iter().enumerate());
+        collections.chain(depths.map(|(depth, count)| (format!("pfi_depth_{depth}"), count))).collect()
+    }
+
+    /// The distributions, if it is they that answer.
+    fn distributions(&self) -> Option<&Bsc> {
+        self.bsc.as_ref().filter(|_| self.classifiers.predict != Predict::Current)
+    }
+
+    /// The weights that answer: drawn anew after every step, the same for all images until the next.
+    fn answering(&self, bsc: &Bsc, core: &Core) -> DrawnHeads {
+        if self.classifiers.predict == Predict::Mean {
+            return bsc.mean_weights(&core.model.heads);
+        }
+        let name = format!("evaluation-draws-{}", self.counts.steps);
+        let mut normals = Normals::new(Random::named(self.seed, &name).bits());
+        bsc.draw_weights(&core.model.heads, &mut || f64::from(normals.next_one()))
+    }
+}
+
+impl Forward {
+    /// The disturbance of this step on the activations another network has at `depth`.
+    pub fn disturb(&self, depth: usize, activations: Tensor<4>) -> Tensor<4> {
+        disturbed(self.disturbance.as_ref(), depth, activations)
+    }
+}
+
+fn disturbed(disturbance: Option<&Disturbance>, depth: usize, activations: Tensor<4>) -> Tensor<4> {
+    match disturbance {
+        Some(disturbance) => disturbance.apply(depth, activations),
+        None => activations,
+    }
+}
+
+impl Persist for Perturbed {
+    fn save(&self, state: &mut State) {
+        state.put("counts", &self.counts);
+        state.save_part("losses", &self.losses);
+        if let Some(pfi) = &self.pfi {
+            state.save_part("pfi", pfi);
+        }
+        if let Some(bsc) = &self.bsc {
+            state.save_part("bsc", bsc);
+        }
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        self.drawn.take();
+        self.counts = state.get("counts")?;
+        state.load_part("losses", &mut self.losses)?;
+        if let Some(pfi) = &mut self.pfi {
+            state.load_part("pfi", pfi)?;
+        }
+        if let Some(bsc) = &mut self.bsc {
+            state.load_part("bsc", bsc)?;
+        }
+        Ok(())
+    }
+}
+
+/// Head-averaged cross-entropy of every row against its label and, where rows are mixed, against its partner's.
+pub struct RowLosses {
+    labels: Vec<usize>,
+    own: Tensor<1>,
+    partner: Option<(Mixing, Tensor<1>)>,
+}
+
+impl RowLosses {
+    /// `mixing` is that of the activations; a batch that was cut and mixed brings its own.
+    pub fn new(logits: Tensor<3>, batch: &Batch, mixing: Option<Mixing>) -> Self {
+        let labels = batch.labels.clone();
+        let own = cross_entropy_rows(logits.clone(), &labels);
+        let cut = || {
+            batch
+                .mix
+                .as_ref()
+                .map(|mix| Mixing { coefficient: mix.coefficient, partners: mix.permutation.clone() })
+        };
+        let partner = mixing.or_else(cut).map(|mixing| {
+            let partners: Vec<usize> = mixing.partners.iter().map(|&row| labels[row]).collect();
+            (mixing, cross_entropy_rows(logits, &partners))
+        });
+        Self { labels, own, partner }
+    }
+
+    /// The training loss.
+    pub fn mean(&self) -> Tensor<1> {
+        let own = self.own.clone().mean();
+        match &self.partner {
+            Some((Mixing { coefficient, .. }, partner)) => {
+                own.mul_scalar(*coefficient) + partner.clone().mean().mul_scalar(1.0 - coefficient)
+            }
+            None => own,
+        }
+    }
+
+    /// The loss taken apart by class.
+    fn terms(&self) -> Vec<Term> {
+        let weight = self.partner.as_ref().map_or(1.0, |(mixing, _)| mixing.coefficient);
+        let own = self.labels.iter().zip(floats(self.own.clone()));
+        let mut terms: Vec<Term> =
+            own.map(|(&class, loss)| Term { class, weight, loss: f64::from(loss) }).collect();
+        if let Some((mixing, partner)) = &self.partner {
+            let partners = mixing.partners.iter().map(|&row| self.labels[row]);
+            let losses = partners.zip(floats(partner.clone()));
+            terms.extend(losses.map(|(class, loss)| Term {
+                class,
+                weight: 1.0 - weight,
+                loss: f64::from(loss),
+            }));
+        }
+        terms
+    }
+}
