@@ -11,12 +11,14 @@ use crate::table::{Cell, Row, Table};
 /// The method others are measured by.
 const REFERENCE: &str = "er";
 
+/// Heading of how many times the reference's the amount before it is.
+const TIMES: &str = "×";
+
 /// One kind of cost.
 pub struct Cost {
     /// Its name in exported files, unit included.
     pub key: &'static str,
-    /// Heading of the amount, and of how many times the reference's it is.
-    headings: [&'static str; 2],
+    heading: &'static str,
     show: fn(f64) -> String,
     value: fn(&Run) -> Option<f64>,
 }
@@ -25,7 +27,7 @@ pub struct Cost {
 pub const COSTS: [Cost; 5] = [
     Cost {
         key: "step_seconds",
-        headings: ["step", "step ×"],
+        heading: "step",
         show: |seconds| format!("{} ms", format::short(seconds * 1000.0)),
         value: |run| {
             let updates = run.result.updates as f64;
@@ -33,20 +35,20 @@ pub const COSTS: [Cost; 5] = [
         },
     },
     Cost {
-        key: "train_seconds",
-        headings: ["training", "training ×"],
+        key: "total_seconds",
+        heading: "whole run",
         show: |seconds| format!("{} s", format::short(seconds)),
-        value: |run| Some(run.result.train_seconds),
+        value: |run| Some(run.result.train_seconds + run.result.eval_seconds),
     },
     Cost {
         key: "model_parameters",
-        headings: ["model size", "size ×"],
+        heading: "model size",
         show: |count| format::thousands(count as u64),
         value: |run| run.result.parameters.map(|held| held.network as f64 + held.state as f64),
     },
     Cost {
         key: "stored_parameters",
-        headings: ["with history", "history ×"],
+        heading: "with history",
         show: |count| format::thousands(count as u64),
         value: |run| {
             let held = run.result.parameters?;
@@ -55,7 +57,7 @@ pub const COSTS: [Cost; 5] = [
     },
     Cost {
         key: "peak_memory_bytes",
-        headings: ["peak memory", "memory ×"],
+        heading: "peak memory",
         show: format::bytes,
         value: |run| Some(run.result.peak_memory_bytes as f64),
     },
@@ -99,9 +101,9 @@ pub fn table(setting: &Setting) -> Table {
         mark: group.mark(),
         cells: costs.iter().flat_map(|cost| cells(cost, group)).collect(),
     };
-    let shown = if reference.is_some() { 2 } else { 1 };
+    let times = reference.map(|_| TIMES);
     Table {
-        columns: costs.iter().flat_map(|cost| cost.headings[..shown].iter().copied()).collect(),
+        columns: costs.iter().flat_map(|cost| std::iter::once(cost.heading).chain(times)).collect(),
         metrics: 0,
         rows: setting.groups.iter().map(row).collect(),
         footnotes: footnotes(setting, reference, &costs),
@@ -109,11 +111,8 @@ pub fn table(setting: &Setting) -> Table {
 }
 
 fn footnotes(setting: &Setting, reference: Option<&Group>, costs: &[&Cost]) -> Vec<String> {
-    let mut notes = vec![
-        "step: time of learning per training step; training: that of the whole run, \
-                          evaluations left out"
-            .to_owned(),
-    ];
+    let mut notes =
+        vec!["step: time of learning per training step; whole run: learning and evaluating".to_owned()];
     if costs.iter().any(|cost| cost.key == "model_parameters") {
         notes.push(
             "model size: numbers learned by gradients and those kept beside them at a fixed size (copies, running \
@@ -124,7 +123,7 @@ fn footnotes(setting: &Setting, reference: Option<&Group>, costs: &[&Cost]) -> V
     }
     notes.push("peak memory: of the whole process, data and stored images included".to_owned());
     if let Some(reference) = reference {
-        notes.push(format!("×: times that of {}", reference.name));
+        notes.push(format!("{TIMES}: how many times {}'s", reference.name));
     }
     if machines(setting) > 1 {
         notes.push(

@@ -22,7 +22,7 @@ fn heading() -> String {
     for (name, _) in values(&Default::default()) {
         names.extend([format!("{name}_mean"), format!("{name}_std")]);
     }
-    names.extend(["updates", "samples", "eval_seconds"].map(str::to_owned));
+    names.extend(["updates", "samples", "train_seconds", "eval_seconds"].map(str::to_owned));
     names.extend(costs::COSTS.map(|cost| cost.key.to_owned()));
     line(&names)
 }
@@ -38,8 +38,12 @@ fn row(setting: &Setting, group: &Group) -> Vec<String> {
         fields.push(number(estimate.map(|estimate| estimate.mean)));
         fields.push(number(estimate.and_then(|estimate| estimate.deviation)));
     }
-    let amounts: [fn(&Run) -> f64; 3] =
-        [|run| run.result.updates as f64, |run| run.result.samples as f64, |run| run.result.eval_seconds];
+    let amounts: [fn(&Run) -> f64; 4] = [
+        |run| run.result.updates as f64,
+        |run| run.result.samples as f64,
+        |run| run.result.train_seconds,
+        |run| run.result.eval_seconds,
+    ];
     fields.extend(
         amounts.map(|amount| number(mean(group, |run| Some(amount(run))).map(|estimate| estimate.mean))),
     );

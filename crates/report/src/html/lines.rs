@@ -60,6 +60,14 @@ impl Horizontal {
         }
     }
 
+    /// Room above the plotting area for the vertical axis' title and the names of tasks.
+    fn top(&self) -> f64 {
+        match self {
+            Self::Samples { .. } => 44.0,
+            Self::Share(_) => 30.0,
+        }
+    }
+
     fn axis(&self, frame: &Frame) -> Element {
         match self {
             Self::Samples { borders, end } => tag("g")
@@ -93,7 +101,7 @@ impl Lines<'_> {
         let named = self.names && !size.narrow && self.series.len() <= MOST_NAMES;
         let names_room = if named { self.names_width() + 22.0 } else { 10.0 };
         let height = if size.narrow { self.height.min(270.0) } else { self.height };
-        let (left, right, top, bottom) = (46.0, size.width - names_room, 44.0, height - 42.0);
+        let (left, right, top, bottom) = (46.0, size.width - names_room, self.x.top(), height - 42.0);
         let frame = Frame {
             left,
             right,

@@ -126,7 +126,7 @@ fn pooled(group: &Group) -> Vec<ConfidenceBin> {
 
 fn draw(series: &[(&Group, Vec<ConfidenceBin>)], size: Size) -> Element {
     let height = if size.narrow { 270.0 } else { 320.0 };
-    let (left, right, top, bottom) = (46.0, size.width - 10.0, 44.0, height - 42.0);
+    let (left, right, top, bottom) = (46.0, size.width - 10.0, 30.0, height - 42.0);
     let frame = Frame {
         left,
         right,
