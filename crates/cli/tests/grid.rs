@@ -47,10 +47,13 @@ fn a_grid_is_recorded_compared_and_continued() {
     for key in ["train_seconds", "eval_seconds", "peak_memory_bytes", "isa", "format"] {
         assert!(!result[key].is_null(), "{key}");
     }
-    for metric in ["acc", "fm", "fm_signed", "fm_max", "a_auc", "a_avg", "a_last", "f_last"] {
+    assert!(result["parameters"]["network"].as_u64() > Some(0));
+    let metrics = ["acc", "fm", "fm_signed", "fm_max", "a_auc", "a_avg", "a_last", "f_last", "ece"];
+    for metric in metrics.into_iter().chain(["aurc_confidence"]) {
         assert!(result["metrics"][metric].is_f64(), "{metric}");
     }
     assert!(result["metrics"]["online_acc"].is_null());
+    assert!(result["metrics"]["aurc_disagreement"].is_null(), "one head cannot disagree");
     let config = place.read("runs/tiny/er-seed2/config.toml");
     assert!(config.starts_with("# command: dpcl run --classes 4 "), "{config}");
 

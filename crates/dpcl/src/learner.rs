@@ -5,6 +5,7 @@
 
 use std::{collections::HashMap, fmt, path::Path};
 
+use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -290,6 +291,13 @@ impl Learner {
     /// Counts the method wants on record.
     pub fn counters(&self) -> std::collections::BTreeMap<String, f64> {
         self.method.counters()
+    }
+
+    /// How many numbers it holds, stored images and optimiser moments left out.
+    pub fn parameters(&self) -> Parameters {
+        let extra = self.method.extra_parameters();
+        let own = self.core.model.encoder().weights().count() + self.core.model.heads.weights().count();
+        Parameters { network: extra.network + own as u64, ..extra }
     }
 
     fn check(&self, image: &Image) -> Result<()> {

@@ -13,14 +13,15 @@ use std::{
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use dpcl_report::{
     metrics::{accuracy, metrics},
-    record::{ClassCount, EvaluationKind, Event, FORMAT, RunResult},
+    record::{EvaluationKind, Event, FORMAT, RunResult},
+    uncertainty::summarise,
 };
 
 use crate::{
     config::Config,
     data::{self, Ahead, Dataset},
     error::{Error, Result},
-    eval::TestSet,
+    eval::{Judgement, TestSet},
     learner::{Label, Learner, Shape},
     memory::Memory,
     methods::{Knowledge, Step},
@@ -120,6 +121,7 @@ impl Run {
             unreported: Vec::new(),
             online: (0, 0),
             accuracy: None,
+            judged: None,
             evaluating: Duration::ZERO,
         }
         .execute(watch)
@@ -137,6 +139,8 @@ struct Execution<'a> {
     /// Stream samples predicted before they were learned, and how many rightly.
     online: (u64, u64),
     accuracy: Option<f64>,
+    /// The last evaluation and the samples seen by then.
+    judged: Option<(u64, Judgement)>,
     evaluating: Duration,
 }
 
@@ -250,28 +254,23 @@ impl Execution<'_> {
 
     fn evaluate(&mut self, kind: EvaluationKind, watch: &mut Watch<'_>) -> Result<()> {
         let begin = Instant::now();
-        let classes = match self.events.last() {
+        let (samples, updates) = (self.learner.samples(), self.learner.updates());
+        let judgement = match self.judged.take() {
             // A task may end where the period comes round: the same learner gives the same answers.
-            Some(Event::TaskEnd { .. }) if self.learner.knowledge() == Knowledge::None => self.judged_now(),
-            _ => None,
-        };
-        let classes = match classes {
-            Some(classes) => classes,
-            None => self.test.evaluate(&self.learner)?,
+            Some((then, judgement)) if then == samples && self.learner.knowledge() == Knowledge::None => {
+                judgement
+            }
+            _ => self.test.evaluate(&self.learner)?,
         };
         self.evaluating += begin.elapsed();
-        self.accuracy = accuracy(&classes);
-        let (samples, updates) = (self.learner.samples(), self.learner.updates());
-        self.emit(Event::Evaluation { samples, updates, kind, classes }, watch)
-    }
-
-    /// The counts of an evaluation made since the last sample.
-    fn judged_now(&self) -> Option<Vec<ClassCount>> {
-        let now = self.learner.samples();
-        self.events.iter().rev().find_map(|event| match event {
-            Event::Evaluation { samples, classes, .. } if *samples == now => Some(classes.clone()),
-            _ => None,
-        })
+        self.accuracy = accuracy(&judgement.classes);
+        let classes = judgement.classes.clone();
+        self.emit(Event::Evaluation { samples, updates, kind, classes }, watch)?;
+        if matches!(kind, EvaluationKind::TaskEnd(_)) {
+            self.emit(Event::Uncertainty(summarise(samples, &judgement.answers)), watch)?;
+        }
+        self.judged = Some((samples, judgement));
+        Ok(())
     }
 
     fn emit(&mut self, event: Event, watch: &mut Watch<'_>) -> Result<()> {
@@ -332,6 +331,7 @@ impl Execution<'_> {
             train_seconds: (elapsed - self.evaluating).as_secs_f64(),
             eval_seconds: self.evaluating.as_secs_f64(),
             peak_memory_bytes: process::peak_memory_bytes(),
+            parameters: Some(self.learner.parameters()),
             isa: dpcl_kernels::isa_name().to_owned(),
             threads: process::threads(settings.threads),
             knowledge: self.learner.knowledge().name().to_owned(),

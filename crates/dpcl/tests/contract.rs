@@ -11,7 +11,7 @@ use dpcl::{
     methods::{METHODS, MethodInfo},
     state::{Persist, State},
 };
-use dpcl_report::record::{Event, RunResult};
+use dpcl_report::record::{Event, RunResult, Uncertainty};
 
 /// A small run that still trains: four classes of the built-in images in two tasks.
 fn config(info: &MethodInfo) -> Config {
@@ -64,6 +64,16 @@ fn every_method_beats_chance_and_repeats_bit_for_bit() {
         let last = result.metrics.a_last.unwrap();
         assert!(last > chance + 0.05, "{}: {last}", info.name);
         assert_eq!(result.samples, 160, "{}", info.name);
+        let summaries: Vec<&Uncertainty> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Uncertainty(uncertainty) => Some(uncertainty),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(summaries.len(), 2, "{}: one a task end", info.name);
+        let risk = dpcl_report::uncertainty::risk_coverage(&summaries[1].by_confidence);
+        assert!((risk[risk.len() - 1].1 - (1.0 - last)).abs() < 1e-12, "{}: all answered", info.name);
 
         let (again, repeated) = record(&config);
         assert_eq!(events, again, "{}: same seed, same record", info.name);

@@ -249,6 +249,26 @@ fn every_reading_learns_and_resumes_exactly() {
 }
 
 #[test]
+fn what_it_keeps_beside_replay_is_counted() {
+    let samples = samples(24);
+    let count = |text: &str| {
+        let mut learner = learner(&config(text));
+        samples.iter().for_each(|(image, class)| drop(learner.observe(image, *class).unwrap()));
+        learner.parameters()
+    };
+    let er = count("method = 'er'");
+    assert_eq!((er.state, er.history), (0, 0));
+    // Four classes on eight times the width in features, and their biases.
+    let row = 4 * 32 + 4;
+    let dpcl = count("method = 'dpcl'\n[dpcl]\nheads = 3\nperiod = 4\nrank = 2");
+    assert_eq!(dpcl.network, er.network + 2 * row, "two heads more");
+    assert_eq!(dpcl.state, 2 * 3 * row, "a mean and a mean of squares for each of three heads");
+    assert_eq!(dpcl.history, 2 * 3 * row, "two deviation columns");
+    let windowed = count("method = 'dpcl'\n[dpcl]\nheads = 3\nperiod = 4\nrank = 0\nbsc_window = 3");
+    assert_eq!(windowed.history, 3 * 3 * row, "three snapshots");
+}
+
+#[test]
 fn ablations_are_configuration() {
     let samples = samples(24);
     for text in [

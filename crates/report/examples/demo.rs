@@ -63,7 +63,7 @@ fn plans(scenario: &'static str) -> Vec<Plan> {
         ..Plan::small(label, peak, kept)
     };
     vec![
-        Plan { slowness: 11.0, online: true, ..plan("dpcl", 0.93, 0.74) },
+        Plan { slowness: 5.1, heads: 5, online: true, ..plan("dpcl", 0.93, 0.74) },
         Plan { slowness: 4.1, ..plan("er", 0.9, 0.5) },
         Plan { slowness: 6.3, ..plan("der++", 0.88, 0.61) },
         Plan { slowness: 5.2, knowledge: "task-ends", ..plan("bic", 0.84, 0.56) },

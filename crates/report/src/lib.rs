@@ -12,6 +12,7 @@
 
 use std::path::PathBuf;
 
+pub mod costs;
 pub mod curves;
 pub mod error;
 mod export;
@@ -23,6 +24,7 @@ pub mod read;
 pub mod record;
 pub mod statistics;
 pub mod table;
+pub mod uncertainty;
 mod unfinished;
 
 pub use error::{Error, Result};
@@ -118,7 +120,7 @@ fn disagreement(run: &Run) -> Option<String> {
 }
 
 /// Every metric by its name in the record.
-pub(crate) fn values(metrics: &record::Metrics) -> [(&'static str, Option<f64>); 9] {
+pub(crate) fn values(metrics: &record::Metrics) -> [(&'static str, Option<f64>); 12] {
     [
         ("acc", metrics.acc),
         ("fm", metrics.fm),
@@ -129,5 +131,8 @@ pub(crate) fn values(metrics: &record::Metrics) -> [(&'static str, Option<f64>);
         ("a_last", metrics.a_last),
         ("f_last", metrics.f_last),
         ("online_acc", metrics.online_acc),
+        ("ece", metrics.ece),
+        ("aurc_confidence", metrics.aurc_confidence),
+        ("aurc_disagreement", metrics.aurc_disagreement),
     ]
 }

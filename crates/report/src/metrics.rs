@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::record::{ClassCount, EvaluationKind, Event, Metrics};
+use crate::uncertainty::{self, aurc, calibration_error};
 
 /// Keeps the accuracy of a class without test images finite, as the i-Blurry evaluation does.
 const NO_IMAGES_GUARD: f64 = 1e-5;
@@ -63,6 +64,7 @@ pub fn metrics(events: &[Event]) -> Metrics {
     let ends = task_ends(events);
     let end_accuracies: Vec<f64> = ends.values().filter_map(|counts| accuracy(counts)).collect();
     let drops = matrix.forgetting();
+    let uncertainty = uncertainty::last(events);
     let mean_drop = |drops: &[Option<f64>], of: fn(f64) -> f64| match matrix.rows.len() {
         0 => None,
         1 => Some(0.0),
@@ -78,6 +80,11 @@ pub fn metrics(events: &[Event]) -> Metrics {
         a_last: ends.values().next_back().and_then(|counts| accuracy(counts)),
         f_last: last_forgetting(&ends),
         online_acc: online_accuracy(events),
+        ece: uncertainty.and_then(|last| calibration_error(&last.calibration)),
+        aurc_confidence: uncertainty.and_then(|last| aurc(&last.by_confidence)),
+        aurc_disagreement: uncertainty
+            .filter(|last| uncertainty::ranks(&last.by_disagreement))
+            .and_then(|last| aurc(&last.by_disagreement)),
     }
 }
 

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::error::{Error, Result};
 use crate::record::{
     CONFIG_FILE, ClassCount, ERROR_FILE, EVENTS_FILE, EvaluationKind, Event, FORMAT, RESULT_FILE, RunResult,
+    Uncertainty,
 };
 
 const MOVE_AWAY: &str = "restore the file, or move the run's folder elsewhere and run it again";
@@ -175,6 +176,10 @@ impl Check {
             Event::Online { samples, correct } if correct > samples => {
                 Err(format!("counts {correct} right predictions of {samples}"))
             }
+            Event::Uncertainty(uncertainty) => {
+                check_uncertainty(uncertainty)?;
+                self.advance(uncertainty.samples)
+            }
             Event::Online { .. } | Event::Glimpse { .. } => Ok(()),
         }
     }
@@ -205,6 +210,29 @@ impl Check {
         let before = std::mem::replace(&mut self.samples, samples);
         if samples < before { Err(format!("goes back from sample {before} to {samples}")) } else { Ok(()) }
     }
+}
+
+/// Each threshold keeps what the ones before it kept, and the last keeps every image that calibration counts.
+fn check_uncertainty(uncertainty: &Uncertainty) -> Result<(), String> {
+    let mut images = 0_u64;
+    for bin in &uncertainty.calibration {
+        if bin.correct > bin.count {
+            return Err(format!("counts {} right answers to {} images", bin.correct, bin.count));
+        }
+        images = images.saturating_add(bin.count);
+    }
+    for kept in [&uncertainty.by_confidence, &uncertainty.by_entropy, &uncertainty.by_disagreement] {
+        if let Some(kept) = kept.iter().find(|kept| kept.correct > kept.kept) {
+            return Err(format!("counts {} right answers to {} images", kept.correct, kept.kept));
+        }
+        if kept.windows(2).any(|pair| pair[0].kept >= pair[1].kept || pair[0].correct > pair[1].correct) {
+            return Err("keeps fewer answers at a lower threshold".into());
+        }
+        if kept.last().map_or(0, |all| all.kept) != images {
+            return Err(format!("does not keep all of {images} answers at the lowest threshold"));
+        }
+    }
+    Ok(())
 }
 
 fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {

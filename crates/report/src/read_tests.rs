@@ -10,6 +10,8 @@ use crate::metrics::metrics;
 const START: &str =
     r#"{"event":"start","format":1,"classes":["a","b"],"task_classes":[[0],[1]],"task_samples":[5,5]}"#;
 const EVALUATION: &str = r#"{"event":"evaluation","samples":5,"updates":15,"kind":{"task_end":0},"classes":[{"class":0,"correct":3,"total":4}]}"#;
+const UNCERTAINTY: &str = r#"{"event":"uncertainty","samples":5,"calibration":[{"count":1,"confidence":0.4,"correct":0},{"count":3,"confidence":2.4,"correct":3}],"by_confidence":[{"kept":3,"correct":3},{"kept":4,"correct":3}],"by_entropy":[{"kept":4,"correct":3}],"by_disagreement":[{"kept":4,"correct":3}]}"#;
+/// Without what later versions of the program added.
 const RESULT: &str = r#"{"format":1,"method":"er","label":"er","dataset":"toy","scenario":"disjoint","model":"slim","seed":1,"metrics":{"acc":0.75,"fm":null,"fm_signed":null,"fm_max":null,"a_auc":null,"a_avg":null,"a_last":null,"f_last":null,"online_acc":null},"updates":15,"samples":5,"train_seconds":1.0,"eval_seconds":0.5,"peak_memory_bytes":1000,"isa":"avx2","threads":1,"knowledge":"none","version":"0.1.0"}"#;
 
 fn parse(text: &str) -> Result<Vec<Event>> {
@@ -83,6 +85,30 @@ fn events_must_refer_to_what_the_start_announced() {
 }
 
 #[test]
+fn how_sure_the_answers_were_is_read_and_judged() {
+    let events = parse(&format!("{START}\n{EVALUATION}\n{UNCERTAINTY}\n")).unwrap();
+    let found = metrics(&events);
+    // (|0 − 0.4| + |3 − 2.4|) / 4; a risk of 0 up to 3/4, then rising to 1/4.
+    assert!((found.ece.unwrap() - 0.25).abs() < 1e-12);
+    assert_eq!(found.aurc_confidence, Some(0.25 * 0.125));
+    assert_eq!(found.aurc_disagreement, None, "all heads agree");
+
+    let broken = |from: &str, to: &str| error(&format!("{START}\n{}\n", UNCERTAINTY.replacen(from, to, 1)));
+    assert_eq!(
+        broken("\"correct\":0", "\"correct\":2"),
+        "events.jsonl, line 2: counts 2 right answers to 1 images"
+    );
+    assert_eq!(
+        broken("\"kept\":3", "\"kept\":4"),
+        "events.jsonl, line 2: keeps fewer answers at a lower threshold"
+    );
+    assert_eq!(
+        broken("\"count\":1", "\"count\":2"),
+        "events.jsonl, line 2: does not keep all of 5 answers at the lowest threshold"
+    );
+}
+
+#[test]
 fn a_newer_format_is_refused_whatever_else_changed() {
     let found = parse("{\"event\":\"start\",\"format\":2,\"anything\":[]}\n").unwrap_err();
     assert_eq!(
@@ -133,7 +159,8 @@ fn a_finished_run_has_its_result_and_an_unfinished_one_has_none() {
     let folder = run_folder(out.path(), "er-seed1");
     assert_eq!(read(&folder).unwrap().result, None);
     fs::write(folder.join(RESULT_FILE), RESULT).unwrap();
-    assert_eq!(read(&folder).unwrap().result.unwrap().metrics.acc, Some(0.75));
+    let result = read(&folder).unwrap().result.unwrap();
+    assert_eq!((result.metrics.acc, result.metrics.ece, result.parameters), (Some(0.75), None, None));
     fs::write(folder.join(ERROR_FILE), "out of memory\n").unwrap();
     assert_eq!(read(&folder).unwrap().failure.as_deref(), Some("out of memory"));
 }

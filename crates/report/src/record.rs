@@ -91,6 +91,8 @@ pub enum Event {
         /// Right predictions.
         correct: u64,
     },
+    /// How sure the answers of the task-end evaluation before it were, and how rightly.
+    Uncertainty(Uncertainty),
     /// A short glimpse of the memory's images at the end of the run.
     Glimpse {
         /// PNG contact sheet, base64.
@@ -129,6 +131,57 @@ pub struct ClassCount {
     pub total: u64,
 }
 
+/// How sure a learner was of its answers to the test images of all classes met, and how rightly. Calibration and
+/// risk–coverage curves are computed from it; single answers are not on record.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Uncertainty {
+    /// Stream samples seen so far.
+    pub samples: u64,
+    /// Answers by confidence, the probability of the class answered: bins of equal width over 0..1, lowest first. A
+    /// bin holds its upper edge.
+    pub calibration: Vec<ConfidenceBin>,
+    /// What is left when only the most confident answers are kept: about a twentieth of the images more at each
+    /// entry, all of them at the last. Equally sure answers are kept or left together, so an entry can be further from
+    /// the one before, and where all are alike there is only the last.
+    pub by_confidence: Vec<Kept>,
+    /// The same, least entropy of the probabilities first.
+    pub by_entropy: Vec<Kept>,
+    /// The same, least disagreement of the heads first; one entry where only one head answers.
+    pub by_disagreement: Vec<Kept>,
+}
+
+/// Answers of about the same confidence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ConfidenceBin {
+    /// How many.
+    pub count: u64,
+    /// Sum of their confidences.
+    pub confidence: f64,
+    /// How many of them are right.
+    pub correct: u64,
+}
+
+/// The answers on one side of a threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// How many.
+    pub kept: u64,
+    /// How many of them are right.
+    pub correct: u64,
+}
+
+/// How many numbers a learner holds at its end, stored images and optimiser moments left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parameters {
+    /// Learned by gradients: encoder, heads and what else a method trains.
+    pub network: u64,
+    /// Kept beside them at a fixed size: copies of weights, running means and squares, importances.
+    pub state: u64,
+    /// Past values kept one by one, such as the deviation columns of a covariance. The paper's model sizes leave them
+    /// out.
+    pub history: u64,
+}
+
 /// The numbers a run is judged by, each 0..1, `None` where not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metrics {
@@ -150,6 +203,12 @@ pub struct Metrics {
     pub f_last: Option<f64>,
     /// Accuracy of predicting each stream sample before learning it.
     pub online_acc: Option<f64>,
+    /// Expected calibration error at the end: mean over answers of |confidence − accuracy|, bin by bin.
+    pub ece: Option<f64>,
+    /// Area under the risk–coverage curve at the end, most confident answers first.
+    pub aurc_confidence: Option<f64>,
+    /// The same, answers with the least disagreement first; `None` where the heads never disagree.
+    pub aurc_disagreement: Option<f64>,
 }
 
 /// `result.json`: the end of a finished run.
@@ -181,6 +240,9 @@ pub struct RunResult {
     pub eval_seconds: f64,
     /// Peak resident memory of the run's process.
     pub peak_memory_bytes: u64,
+    /// Numbers the learner holds; absent from older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Parameters>,
     /// Instruction set of the kernels that ran.
     pub isa: String,
     /// Threads used.

@@ -38,8 +38,8 @@ impl Column {
     }
 }
 
-/// The columns every report has, and `online_acc`.
-pub const COLUMNS: [Column; 7] = [
+/// The columns every report has, `online_acc`, and what is measured of uncertainty.
+pub const COLUMNS: [Column; 10] = [
     Column {
         name: "acc",
         meaning: "final accuracy, mean over tasks",
@@ -67,6 +67,27 @@ pub const COLUMNS: [Column; 7] = [
         unit: Unit::Percent,
         better: Some(Better::Higher),
         value: |run| run.metrics.online_acc,
+    },
+    Column {
+        name: "ece",
+        meaning: "calibration error at the end",
+        unit: Unit::Percent,
+        better: Some(Better::Lower),
+        value: |run| run.metrics.ece,
+    },
+    Column {
+        name: "aurc_confidence",
+        meaning: "wrong answers, mean over all coverages, most confident first",
+        unit: Unit::Percent,
+        better: Some(Better::Lower),
+        value: |run| run.metrics.aurc_confidence,
+    },
+    Column {
+        name: "aurc_disagreement",
+        meaning: "the same, least disagreement first",
+        unit: Unit::Percent,
+        better: Some(Better::Lower),
+        value: |run| run.metrics.aurc_disagreement,
     },
     Column {
         name: "updates/s",
@@ -127,6 +148,11 @@ pub struct Row {
     pub cells: Vec<Cell>,
 }
 
+/// Columns that only the full table has.
+const DETAILS: [&str; 3] = ["ece", "aurc_confidence", "aurc_disagreement"];
+/// Columns that are left out where no run measured them.
+const OPTIONAL: [&str; 4] = ["online_acc", DETAILS[0], DETAILS[1], DETAILS[2]];
+
 /// A setting's groups and columns as text.
 pub struct Table {
     /// Headings of the cells, in order.
@@ -140,12 +166,24 @@ pub struct Table {
 }
 
 impl Table {
-    /// Leaves out `online_acc` where no run measured it, and adds `seeds` where groups have different numbers.
+    /// The columns that fit a terminal. Leaves out `online_acc` where no run measured it, and adds `seeds` where groups
+    /// have different numbers.
     pub fn of(setting: &Setting) -> Self {
-        let measured = |column: &&Column| {
-            column.name != "online_acc" || setting.groups.iter().any(|group| column.estimate(group).is_some())
+        Self::with(setting, |column| !DETAILS.contains(&column.name))
+    }
+
+    /// Every column that was measured.
+    pub fn full(setting: &Setting) -> Self {
+        Self::with(setting, |_| true)
+    }
+
+    fn with(setting: &Setting, wanted: fn(&Column) -> bool) -> Self {
+        let measured = |column: &Column| {
+            !OPTIONAL.contains(&column.name)
+                || setting.groups.iter().any(|group| column.estimate(group).is_some())
         };
-        let columns: Vec<&Column> = COLUMNS.iter().filter(measured).collect();
+        let columns: Vec<&Column> =
+            COLUMNS.iter().filter(|column| wanted(column) && measured(column)).collect();
         let best: Vec<Option<String>> = columns.iter().map(|column| best(column, setting)).collect();
         let row = |group: &Group| {
             let mut cells: Vec<Cell> = columns
@@ -208,9 +246,16 @@ fn footnotes(setting: &Setting, columns: &[&str], rows: &[Row]) -> Vec<String> {
         Some(1) => "one seed",
         _ => "mean ± standard deviation over seeds",
     };
-    let online = if columns.contains(&"online_acc") { ", online_acc" } else { "" };
+    let further: String =
+        columns.iter().filter(|name| OPTIONAL.contains(name)).map(|name| format!(", {name}")).collect();
     let mut notes =
-        vec![format!("acc, fm, a_auc{online} in percent; fm is forgetting, lower is better; {spread}")];
+        vec![format!("acc, fm, a_auc{further} in percent; fm is forgetting, lower is better; {spread}")];
+    if DETAILS.iter().any(|name| columns.contains(name)) {
+        notes.push(
+            "ece is the calibration error, aurc the mean risk over all coverages; both lower is better"
+                .into(),
+        );
+    }
     for (mark, meaning) in [("†", "is told where tasks end"), ("‡", "is told the task of every sample")] {
         if rows.iter().any(|row| row.mark == mark) {
             notes.push(format!("{mark} {meaning}"));

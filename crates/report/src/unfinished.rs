@@ -77,6 +77,7 @@ fn samples(event: &Event) -> Option<u64> {
         | Event::TaskEnd { samples, .. }
         | Event::Memory { samples, .. }
         | Event::Online { samples, .. } => Some(samples),
+        Event::Uncertainty(ref uncertainty) => Some(uncertainty.samples),
         Event::Start { .. } | Event::Glimpse { .. } => None,
     }
 }

@@ -10,7 +10,7 @@ use made_up::{Plan, write};
 fn plans() -> [Plan; 2] {
     [
         Plan { online: true, ..Plan::small("er", 0.9, 0.5) },
-        Plan { knowledge: "task-ends", ..Plan::small("bic_100%", 0.8, 0.6) },
+        Plan { knowledge: "task-ends", heads: 3, slowness: 3.0, ..Plan::small("bic_100%", 0.8, 0.6) },
     ]
 }
 

@@ -5,12 +5,15 @@
 mod made_up;
 
 use dpcl_report::Report;
-use dpcl_report::record::{ClassCount, EvaluationKind, Event, FORMAT};
+use dpcl_report::record::{ClassCount, ConfidenceBin, EvaluationKind, Event, FORMAT, Kept, Uncertainty};
 use made_up::Plan;
 use proptest::prelude::*;
 
 fn page() -> String {
-    let plans = [Plan::small("er", 0.9, 0.5), Plan { memory: 0, ..Plan::small("finetune", 0.9, 0.0) }];
+    let plans = [
+        Plan { heads: 3, ..Plan::small("er", 0.9, 0.5) },
+        Plan { memory: 0, ..Plan::small("finetune", 0.9, 0.0) },
+    ];
     Report::new(plans.iter().flat_map(|plan| [1, 2].map(|seed| plan.record(seed))).collect()).html()
 }
 
@@ -106,7 +109,10 @@ fn every_section_is_there() {
         "Accuracy matrix",
         "Forgetting per task",
         "Time and memory",
+        "Costs",
         "Per-class accuracy at the end",
+        "Risk and coverage",
+        "Calibration",
         "Training loss",
         "Learning rate",
         "Memory",
@@ -116,6 +122,35 @@ fn every_section_is_there() {
         assert!(page.contains(&format!("<h3>{title}</h3>")), "{title}");
     }
     assert!(page.contains("dpcl run small --method er --seeds 1"), "the command that made a run");
+}
+
+#[test]
+fn only_heads_that_disagree_have_a_line_of_disagreement() {
+    let page = page();
+    assert!(page.contains("er by disagreement, AURC"));
+    assert!(!page.contains("finetune by disagreement"));
+    // The line, drawn wide and narrow, and its place in the key.
+    assert_eq!(page.matches(" dotted\"").count(), 3);
+    let [er, finetune] = ["er, ECE", "finetune, ECE"].map(|text| page.matches(text).count());
+    assert_eq!([er, finetune], [1, 1]);
+}
+
+#[test]
+fn records_that_do_not_tell_of_uncertainty_or_size_still_have_a_page() {
+    let mut record = Plan::small("er", 0.9, 0.5).record(1);
+    record.events.retain(|event| !matches!(event, Event::Uncertainty(_)));
+    let result = record.result.as_mut().unwrap();
+    result.parameters = None;
+    result.metrics = dpcl_report::metrics::metrics(&record.events);
+    let report = Report::new(vec![record]);
+    let page = report.html();
+    assert_eq!(check_well_formed(&page), Ok(()));
+    for absent in ["Risk and coverage", "Calibration", "model size"] {
+        assert!(!page.contains(absent), "{absent}");
+    }
+    assert!(page.contains("<h3>Costs</h3>"));
+    assert!(!report.markdown().contains("ece"));
+    assert_eq!(report.notes, Vec::<String>::new());
 }
 
 #[test]
@@ -164,7 +199,18 @@ fn odd_event() -> impl Strategy<Value = Event> {
             samples,
             slots: vec![(class, slots as usize)]
         }),
-        (count, class).prop_map(|(samples, class)| Event::NewClass { samples, class }),
+        (count.clone(), class).prop_map(|(samples, class)| Event::NewClass { samples, class }),
+        (count.clone(), count.clone(), count, any::<bool>()).prop_map(|(samples, a, b, several)| {
+            let kept = [Kept { kept: a, correct: a.min(b) }, Kept { kept: b, correct: b }];
+            let kept = kept[usize::from(!several)..].to_vec();
+            Event::Uncertainty(Uncertainty {
+                samples,
+                calibration: vec![ConfidenceBin { count: a, confidence: b as f64, correct: a.min(b) }],
+                by_confidence: kept.clone(),
+                by_entropy: Vec::new(),
+                by_disagreement: kept,
+            })
+        }),
         "\\PC{0,20}".prop_map(|png| Event::Glimpse { png }),
     ]
 }

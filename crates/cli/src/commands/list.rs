@@ -123,6 +123,15 @@ const METRICS: &[(&str, &str)] = &[
     ("a_last", "accuracy over all classes met, at the end"),
     ("f_last", "mean over classes of the best earlier accuracy at task ends − accuracy at the end"),
     ("online_acc", "accuracy of predicting each stream sample before learning it (`--online`)"),
+    (
+        "ece",
+        "calibration error at the end: mean over answers of |accuracy − confidence|, in 15 bins of confidence",
+    ),
+    (
+        "aurc_confidence",
+        "mean share of wrong answers over all shares answered, most confident first, at the end",
+    ),
+    ("aurc_disagreement", "the same, answers first on which the heads disagree least"),
 ];
 
 fn text(entries: &[Entry], width: usize) -> String {

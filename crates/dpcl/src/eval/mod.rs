@@ -1,11 +1,11 @@
-//! How well it answers: right answers per class on test images of the classes met so far.
+//! How well it answers: right answers per class on test images of the classes met so far, and how sure each was.
 //!
 //! Evaluation reads a learner and changes nothing in it. Metrics are computed from these counts by the record's
 //! readers, never here.
 
 use std::sync::Arc;
 
-use dpcl_report::record::ClassCount;
+use dpcl_report::{record::ClassCount, uncertainty::Answer};
 
 use crate::{
     data::{Ahead, Dataset, Image, ImageSource},
@@ -18,6 +18,15 @@ use crate::{
 pub struct TestSet {
     images: Arc<dyn ImageSource>,
     positions: Vec<Vec<usize>>,
+}
+
+/// What an evaluation found.
+#[derive(Clone)]
+pub struct Judgement {
+    /// Right answers, by class number.
+    pub classes: Vec<ClassCount>,
+    /// Every answer, in order of the classes' arrival and then of the test images.
+    pub answers: Vec<Answer>,
 }
 
 /// Images answered at once.
@@ -43,11 +52,11 @@ impl TestSet {
         Self { images, positions }
     }
 
-    /// Counts right answers on the test images of every class the learner has met.
+    /// Judges answers to the test images of every class the learner has met.
     ///
     /// # Errors
     /// When a test image cannot be read.
-    pub fn evaluate(&self, learner: &Learner) -> Result<Vec<ClassCount>> {
+    pub fn evaluate(&self, learner: &Learner) -> Result<Judgement> {
         let numbers: Vec<usize> = learner.labels().iter().map(number).collect();
         let queue: Vec<(usize, usize)> = numbers
             .iter()
@@ -58,16 +67,25 @@ impl TestSet {
             .iter()
             .map(|&class| ClassCount { class, correct: 0, total: self.positions[class].len() as u64 })
             .collect();
+        let mut answers = Vec::with_capacity(queue.len());
         let positions = queue.iter().map(|&(_, position)| position).collect();
         let mut decoded = Ahead::new(Arc::clone(&self.images), positions, ROWS);
         for chunk in queue.chunks(ROWS) {
             let images: Vec<Image> = decoded.by_ref().take(chunk.len()).collect::<Result<_>>()?;
             for (scores, &(met, _)) in learner.scores(&images)?.iter().zip(chunk) {
-                counts[met].correct += u64::from(scores.best() == met);
+                let best = scores.best();
+                let correct = best == met;
+                counts[met].correct += u64::from(correct);
+                answers.push(Answer {
+                    correct,
+                    confidence: f64::from(scores.probabilities[best]),
+                    entropy: scores.entropy,
+                    disagreement: scores.disagreement,
+                });
             }
         }
         counts.sort_by_key(|count| count.class);
-        Ok(counts)
+        Ok(Judgement { classes: counts, answers })
     }
 }
 

@@ -16,6 +16,7 @@ mod config;
 use std::collections::BTreeMap;
 
 use burn::tensor::Tensor;
+use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use self::config::{DpclConfig, LossSource, MiHeads, MiPass};
@@ -230,6 +231,10 @@ impl Method for Dpcl {
 
     fn memory(&self) -> Option<&Memory> {
         Some(&self.replay.memory)
+    }
+
+    fn extra_parameters(&self) -> Parameters {
+        self.inner.bsc.as_ref().map(Bsc::parameters).unwrap_or_default()
     }
 
     fn counters(&self) -> BTreeMap<String, f64> {

@@ -22,6 +22,7 @@ pub use crate::perturb::Scores;
 use std::collections::BTreeMap;
 
 use burn::tensor::Tensor;
+use dpcl_report::record::Parameters;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -104,6 +105,11 @@ pub trait Method: Persist + Send + Sync {
 
     /// The memory, for methods that have one.
     fn memory(&self) -> Option<&Memory>;
+
+    /// Numbers it holds beside the network of its [`Core`] and the memory; what a model's size is judged by.
+    fn extra_parameters(&self) -> Parameters {
+        Parameters::default()
+    }
 
     /// Counts worth recording, cumulative.
     fn counters(&self) -> BTreeMap<String, f64> {

@@ -12,6 +12,7 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use dpcl_kernels::linear;
+use dpcl_report::record::Parameters;
 
 use super::{Gaussian, Votes};
 use crate::{
@@ -119,6 +120,16 @@ impl Bsc {
     /// Snapshots taken so far.
     pub fn collections(&self) -> u64 {
         self.collections
+    }
+
+    /// Numbers the distributions hold: running means and squares, and snapshots and deviations kept one by one.
+    pub fn parameters(&self) -> Parameters {
+        let gaussians = || self.classes.iter().flatten();
+        Parameters {
+            network: 0,
+            state: gaussians().map(|gaussian| 2 * gaussian.mean().len() as u64).sum(),
+            history: gaussians().map(Gaussian::history).sum(),
+        }
     }
 
     /// Draws the weights of every head `draws` times; classes without a snapshot keep their present weights.

@@ -95,6 +95,11 @@ impl Gaussian {
         &self.deviations
     }
 
+    /// Numbers held in deviation columns and in the snapshots of a window.
+    pub fn history(&self) -> u64 {
+        self.deviations.iter().chain(&self.recent).map(|column| column.len() as u64).sum()
+    }
+
     /// What each deviation column is multiplied by: 1 / √(2(A − 1)). Missing columns count as zero.
     pub fn column_scale(&self) -> f64 {
         if self.rank < 2 { 0.0 } else { 1.0 / (2.0 * (self.rank - 1) as f64).sqrt() }

@@ -2,7 +2,7 @@
 
 use crate::group::{Group, Run, Setting};
 use crate::statistics::Estimate;
-use crate::{Report, values};
+use crate::{Report, costs, values};
 
 pub fn export(report: &Report) -> String {
     let mut text = heading();
@@ -22,9 +22,8 @@ fn heading() -> String {
     for (name, _) in values(&Default::default()) {
         names.extend([format!("{name}_mean"), format!("{name}_std")]);
     }
-    names.extend(
-        ["updates", "samples", "train_seconds", "eval_seconds", "peak_memory_bytes"].map(str::to_owned),
-    );
+    names.extend(["updates", "samples", "train_seconds", "eval_seconds"].map(str::to_owned));
+    names.extend(costs::COSTS.map(|cost| cost.key.to_owned()));
     line(&names)
 }
 
@@ -39,14 +38,16 @@ fn row(setting: &Setting, group: &Group) -> Vec<String> {
         fields.push(number(estimate.map(|estimate| estimate.mean)));
         fields.push(number(estimate.and_then(|estimate| estimate.deviation)));
     }
-    let costs: [fn(&Run) -> f64; 5] = [
+    let amounts: [fn(&Run) -> f64; 4] = [
         |run| run.result.updates as f64,
         |run| run.result.samples as f64,
         |run| run.result.train_seconds,
         |run| run.result.eval_seconds,
-        |run| run.result.peak_memory_bytes as f64,
     ];
-    fields.extend(costs.map(|cost| number(mean(group, |run| Some(cost(run))).map(|estimate| estimate.mean))));
+    fields.extend(
+        amounts.map(|amount| number(mean(group, |run| Some(amount(run))).map(|estimate| estimate.mean))),
+    );
+    fields.extend(costs::COSTS.map(|cost| number(cost.mean(group))));
     fields
 }
 

@@ -3,8 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use crate::group::{Group, Run, Setting};
-use crate::statistics::{Estimate, average};
-use crate::{Report, curves, values};
+use crate::record::{Kept, Uncertainty};
+use crate::statistics::{Band, Estimate, average};
+use crate::uncertainty::{self, risk_coverage};
+use crate::{Report, costs, curves, values};
 
 /// Version of this object's layout.
 const FORMAT: u32 = 1;
@@ -23,11 +25,11 @@ fn setting(setting: &Setting) -> Value {
     json!({
         "name": setting.name,
         "description": setting.description(),
-        "groups": setting.groups.iter().map(group).collect::<Vec<_>>(),
+        "groups": setting.groups.iter().map(|group| self::group(group, setting)).collect::<Vec<_>>(),
     })
 }
 
-fn group(group: &Group) -> Value {
+fn group(group: &Group, setting: &Setting) -> Value {
     let result = &group.first().result;
     let metrics: Map<String, Value> = values(&Default::default())
         .iter()
@@ -39,10 +41,6 @@ fn group(group: &Group) -> Value {
         })
         .collect();
     let any_time: Vec<_> = group.runs.iter().map(|run| curves::any_time(&run.record.events)).collect();
-    let any_time: Vec<Value> = average(&any_time)
-        .iter()
-        .map(|(samples, estimate)| json!([samples, estimate.mean, estimate.deviation]))
-        .collect();
     json!({
         "name": group.name,
         "label": result.label,
@@ -52,9 +50,42 @@ fn group(group: &Group) -> Value {
         "model": result.model,
         "knowledge": result.knowledge,
         "metrics": metrics,
-        "any_time": { "columns": ["samples", "mean", "deviation"], "points": any_time },
+        "any_time": { "columns": ["samples", "mean", "deviation"], "points": points(&average(&any_time)) },
+        "risk_coverage": risk(group),
+        "costs": costs(group, setting),
         "runs": group.runs.iter().map(run).collect::<Vec<_>>(),
     })
+}
+
+fn points(band: &Band) -> Vec<Value> {
+    band.iter().map(|(x, estimate)| json!([x, estimate.mean, estimate.deviation])).collect()
+}
+
+fn risk(group: &Group) -> Value {
+    let by = |kept: fn(&Uncertainty) -> &Vec<Kept>| {
+        let last = group.runs.iter().filter_map(|run| uncertainty::last(&run.record.events));
+        points(&average(&last.map(|last| risk_coverage(kept(last))).collect::<Vec<_>>()))
+    };
+    json!({
+        "columns": ["coverage", "mean", "deviation"],
+        "by_confidence": by(|last| &last.by_confidence),
+        "by_entropy": by(|last| &last.by_entropy),
+        "by_disagreement": by(|last| &last.by_disagreement),
+    })
+}
+
+/// Amounts, and multiples of the reference's where it is there.
+fn costs(group: &Group, setting: &Setting) -> Value {
+    let amounts: Map<String, Value> =
+        costs::COSTS.iter().map(|cost| (cost.key.to_owned(), json!(cost.mean(group)))).collect();
+    let times = costs::reference(setting).map(|reference| {
+        let times: Map<String, Value> = costs::COSTS
+            .iter()
+            .map(|cost| (cost.key.to_owned(), json!(cost.ratio(group, reference))))
+            .collect();
+        json!({ "name": reference.name, "times": times })
+    });
+    json!({ "amounts": amounts, "reference": times })
 }
 
 fn run(run: &Run) -> Value {
@@ -68,6 +99,8 @@ fn run(run: &Run) -> Value {
         "train_seconds": run.result.train_seconds,
         "eval_seconds": run.result.eval_seconds,
         "peak_memory_bytes": run.result.peak_memory_bytes,
+        "parameters": run.result.parameters,
+        "calibration": uncertainty::last(&run.record.events).map(|last| &last.calibration),
         "isa": run.result.isa,
         "threads": run.result.threads,
         "version": run.result.version,

@@ -1,24 +1,16 @@
 //! Pipe tables under headings, for notes and pull requests.
 
-use crate::Report;
 use crate::table::{Cell, Table};
+use crate::{Report, costs};
 
 pub fn export(report: &Report) -> String {
     let mut blocks: Vec<String> = report
         .settings
         .iter()
         .map(|setting| {
-            let table = Table::of(setting);
-            let mut block =
-                format!("### {}\n\n{}\n\n", escape(&setting.name), escape(&setting.description()));
-            block.push_str(&format!("| | {} |\n", table.columns.join(" | ")));
-            block.push_str(&format!("|:--|{}\n", "--:|".repeat(table.columns.len())));
-            for row in &table.rows {
-                let cells: Vec<String> = row.cells.iter().map(cell).collect();
-                block.push_str(&format!("| {}{} | {} |\n", escape(&row.name), row.mark, cells.join(" | ")));
-            }
-            block.push_str(&format!("\n{}\n", table.footnotes.join("  \n")));
-            block
+            let heading = format!("### {}\n\n{}\n", escape(&setting.name), escape(&setting.description()));
+            let costs = format!("Costs, means over seeds:\n\n{}", pipes(&costs::table(setting)));
+            [heading, pipes(&Table::full(setting)), costs].join("\n")
         })
         .collect();
     let runs: Vec<String> = report
@@ -34,6 +26,16 @@ pub fn export(report: &Report) -> String {
         blocks.push(format!("### Notes\n\n{notes}"));
     }
     blocks.join("\n")
+}
+
+fn pipes(table: &Table) -> String {
+    let mut text = format!("| | {} |\n", table.columns.join(" | "));
+    text.push_str(&format!("|:--|{}\n", "--:|".repeat(table.columns.len())));
+    for row in &table.rows {
+        let cells: Vec<String> = row.cells.iter().map(cell).collect();
+        text.push_str(&format!("| {}{} | {} |\n", escape(&row.name), row.mark, cells.join(" | ")));
+    }
+    text + &format!("\n{}\n", table.footnotes.join("  \n"))
 }
 
 fn cell(cell: &Cell) -> String {

@@ -2,7 +2,9 @@
 
 use super::markup::{Element, fit, tag, text_width};
 use super::plot::{TEXT, both_sizes, rect, svg, text};
+use super::summary::{rows_of, scrolled};
 use super::{card, series_class};
+use crate::costs;
 use crate::format::{bytes, short};
 use crate::group::{Group, Run, Setting};
 use crate::statistics::Estimate;
@@ -45,6 +47,16 @@ pub fn figure(setting: &Setting) -> Element {
     let caption = "Wall-clock time and largest resident memory of a run, means over seeds. They depend on the machine and on \
                    what else ran there.";
     card("Time and memory", caption).child(tag("div").class("panels").children(panels))
+}
+
+/// The same and the size of the models as numbers, as complexity tables of papers give them.
+pub fn table(setting: &Setting) -> Element {
+    let table = costs::table(setting);
+    let head = tag("tr")
+        .child(tag("th").with("scope", "col").text("method"))
+        .children(table.columns.iter().map(|name| tag("th").with("scope", "col").text(name)));
+    let notes = table.footnotes.iter().map(|note| tag("p").class("note").text(note));
+    card("Costs", "Means over seeds.").child(scrolled(head, rows_of(setting, &table))).children(notes)
 }
 
 struct Bar {

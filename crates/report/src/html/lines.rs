@@ -1,5 +1,5 @@
-//! Line figures over the stream: one line a group with a band of one standard deviation, task borders, and either
-//! names at the lines' ends or a legend above. Any-time accuracy, training loss and learning rate are drawn by it.
+//! Line figures: one line a group with a band of one standard deviation, and either names at the lines' ends or a
+//! legend above. Any-time accuracy, training loss, learning rate and risk over coverage are drawn by it.
 
 use super::markup::{Element, fit, px, tag, text_width};
 use super::plot::{Frame, Size, TEXT, TickLabel, line, spread, svg, text};
@@ -18,10 +18,8 @@ const MOST_TOOLTIPS: usize = 48;
 
 /// What a line figure shows.
 pub struct Lines<'a> {
-    pub series: Vec<(&'a Group, Band)>,
-    pub borders: Vec<f64>,
-    /// Samples in the whole stream.
-    pub end: f64,
+    pub series: Vec<Series<'a>>,
+    pub x: Horizontal,
     pub y: Vertical,
     /// Title of the vertical axis, with its unit.
     pub y_title: &'static str,
@@ -30,6 +28,61 @@ pub struct Lines<'a> {
     /// Names at the lines' ends where the drawing is wide enough.
     pub names: bool,
     pub height: f64,
+}
+
+/// One line with its band.
+pub struct Series<'a> {
+    pub group: &'a Group,
+    pub band: Band,
+    /// Tells a group's second line from its first.
+    pub dotted: bool,
+}
+
+impl Series<'_> {
+    pub fn class(&self) -> String {
+        series_class(self.group) + if self.dotted { " dotted" } else { "" }
+    }
+}
+
+/// The horizontal axis.
+pub enum Horizontal {
+    /// Stream samples, with borders between tasks and the samples in the whole stream.
+    Samples { borders: Vec<f64>, end: f64 },
+    /// Shares of one, shown in percent, under a title.
+    Share(&'static str),
+}
+
+impl Horizontal {
+    fn end(&self) -> f64 {
+        match self {
+            Self::Samples { end, .. } => *end,
+            Self::Share(_) => 1.0,
+        }
+    }
+
+    /// Room above the plotting area for the vertical axis' title and the names of tasks.
+    fn top(&self) -> f64 {
+        match self {
+            Self::Samples { .. } => 44.0,
+            Self::Share(_) => 30.0,
+        }
+    }
+
+    fn axis(&self, frame: &Frame) -> Element {
+        match self {
+            Self::Samples { borders, end } => tag("g")
+                .child(frame.tasks(borders, *end))
+                .child(frame.x_axis("stream samples", |value| thousands(value as u64))),
+            Self::Share(title) => frame.x_axis(title, short_percent),
+        }
+    }
+
+    fn place(&self, x: f64) -> String {
+        match self {
+            Self::Samples { .. } => format!("sample {}", thousands(x as u64)),
+            Self::Share(_) => format!("at {} %", short_percent(x)),
+        }
+    }
 }
 
 /// The vertical axis.
@@ -48,26 +101,25 @@ impl Lines<'_> {
         let named = self.names && !size.narrow && self.series.len() <= MOST_NAMES;
         let names_room = if named { self.names_width() + 22.0 } else { 10.0 };
         let height = if size.narrow { self.height.min(270.0) } else { self.height };
-        let (left, right, top, bottom) = (46.0, size.width - names_room, 44.0, height - 42.0);
+        let (left, right, top, bottom) = (46.0, size.width - names_room, self.x.top(), height - 42.0);
         let frame = Frame {
             left,
             right,
             top,
             bottom,
-            x: Scale::linear(0.0, self.end, left, right),
+            x: Scale::linear(0.0, self.x.end(), left, right),
             y: self.vertical(bottom, top),
         };
         let label: TickLabel = match self.y {
-            Vertical::Percent => |value| short_percent(value),
+            Vertical::Percent => short_percent,
             Vertical::FromZero | Vertical::Rate => plain,
         };
         // The first group, the best, is drawn last and lies on top.
         let mut drawing = svg(size.width, height, &self.describe)
             .class("lines")
             .child(frame.y_axis(self.y_title, label))
-            .child(frame.tasks(&self.borders, self.end))
-            .child(frame.x_axis("stream samples", |value| thousands(value as u64)))
-            .children(self.series.iter().rev().map(|(group, band)| self.series(&frame, group, band, size)));
+            .child(self.x.axis(&frame))
+            .children(self.series.iter().rev().map(|series| self.series(&frame, series, size)));
         if named {
             drawing = drawing.children(self.end_names(&frame));
         }
@@ -75,12 +127,12 @@ impl Lines<'_> {
     }
 
     fn names_width(&self) -> f64 {
-        let width = |(group, _): &(&Group, Band)| text_width(&group.name, TEXT) + 8.0;
+        let width = |series: &Series| text_width(&series.group.name, TEXT) + 8.0;
         self.series.iter().map(width).fold(0.0, f64::max).min(170.0)
     }
 
     fn vertical(&self, bottom: f64, top: f64) -> Scale {
-        let ends = |end: fn(&Band) -> Vec<f64>| self.series.iter().flat_map(move |(_, band)| end(band));
+        let ends = |end: fn(&Band) -> Vec<f64>| self.series.iter().flat_map(move |series| end(&series.band));
         let high = ends(|band| band.iter().map(|(_, estimate)| estimate.high()).collect())
             .filter(|value| value.is_finite())
             .fold(0.0, f64::max);
@@ -94,10 +146,11 @@ impl Lines<'_> {
         }
     }
 
-    fn series(&self, frame: &Frame, group: &Group, band: &Band, size: Size) -> Element {
+    fn series(&self, frame: &Frame, series: &Series, size: Size) -> Element {
+        let Series { group, band, .. } = series;
         let point = |x: f64, y: f64| format!("{} {}", px(frame.x.at(x)), px(frame.y.at(y)));
         let path = |points: Vec<String>| format!("M{}", points.join("L"));
-        let mut drawn = tag("g").class(series_class(group));
+        let mut drawn = tag("g").class(series.class());
         if band.iter().any(|(_, estimate)| estimate.deviation.is_some()) {
             let above = band.iter().map(|(x, estimate)| point(*x, estimate.high()));
             let below = band.iter().rev().map(|(x, estimate)| point(*x, estimate.low()));
@@ -116,8 +169,7 @@ impl Lines<'_> {
                 .deviation
                 .map(|deviation| format!(" ± {}", self.show(deviation)))
                 .unwrap_or_default();
-            let tooltip =
-                format!("{}, sample {}: {value}{spread}{}", group.name, thousands(*x as u64), self.unit());
+            let tooltip = format!("{}, {}: {value}{spread}{}", group.name, self.x.place(*x), self.unit());
             tag("circle")
                 .class("touch")
                 .with("cx", px(frame.x.at(*x)))
@@ -142,7 +194,7 @@ impl Lines<'_> {
         let ends: Vec<(&Group, f64, f64)> = self
             .series
             .iter()
-            .filter_map(|(group, band)| {
+            .filter_map(|Series { group, band, .. }| {
                 let (x, estimate) = band.last()?;
                 Some((*group, frame.x.at(*x), frame.y.at(estimate.mean)))
             })
@@ -160,7 +212,8 @@ impl Lines<'_> {
     }
 }
 
-fn short_percent(share: f64) -> String {
+/// A share in percent, without the noise of its computation.
+pub fn short_percent(share: f64) -> String {
     let percent = (share * 1000.0).round() / 10.0 + 0.0;
     percent.to_string()
 }

@@ -12,8 +12,9 @@ mod plot;
 mod runs;
 mod scale;
 mod summary;
+mod uncertainty;
 
-use lines::{Lines, MOST_NAMES, MOST_POINTS, Vertical};
+use lines::{Horizontal, Lines, MOST_NAMES, MOST_POINTS, Series, Vertical};
 use markup::{Element, tag};
 use plot::both_sizes;
 
@@ -95,7 +96,9 @@ fn section(setting: &Setting, place: usize, several: bool) -> Element {
         .children(any_time(setting))
         .children(heatmap::figure(setting))
         .child(pair(forgetting::figure(setting).into_iter().chain([cost::figure(setting)]).collect()))
+        .child(cost::table(setting))
         .children(classes::figure(setting))
+        .children(uncertainty::figures(setting))
         .child(pair(training.into_iter().flatten().collect()))
         .children(memory::figure(setting))
         .child(runs::configurations(setting))
@@ -156,12 +159,13 @@ fn lines(setting: &Setting, curve: fn(&[crate::record::Event]) -> Curve, y: Vert
             group.runs.iter().map(|run| thin(&curve(&run.record.events), MOST_POINTS)).collect();
         average(&curves)
     };
-    let series: Vec<(&Group, Band)> = setting.groups.iter().map(|group| (group, band(group))).collect();
-    let series: Vec<_> = series.into_iter().filter(|(_, band)| !band.is_empty()).collect();
-    let end = series.iter().filter_map(|(_, band)| band.last()).map(|(x, _)| *x).reduce(f64::max)?;
+    let series = setting.groups.iter().map(|group| Series { group, band: band(group), dotted: false });
+    let series: Vec<Series> = series.filter(|series| !series.band.is_empty()).collect();
+    let end = series.iter().filter_map(|series| series.band.last()).map(|(x, _)| *x).reduce(f64::max)?;
     let borders = curves::task_borders(setting.groups[0].first().task_samples());
     let borders = borders.into_iter().filter(|border| *border < end).collect();
-    Some(Lines { series, borders, end, y, y_title: "", describe: String::new(), names: false, height: 300.0 })
+    let x = Horizontal::Samples { borders, end };
+    Some(Lines { series, x, y, y_title: "", describe: String::new(), names: false, height: 300.0 })
 }
 
 /// A figure's box with its title and what it shows.
@@ -174,14 +178,15 @@ fn card(title: &str, caption: &str) -> Element {
 }
 
 fn legend(groups: &[Group]) -> Element {
-    let entry = |group: &Group| {
-        tag("li").class(series_class(group)).child(swatch()).child(tag("span").text(format!(
-            "{}{}",
-            group.name,
-            group.mark()
-        )))
+    key(groups.iter().map(|group| (series_class(group), format!("{}{}", group.name, group.mark()))))
+}
+
+/// Colours with what they stand for.
+fn key(entries: impl Iterator<Item = (String, String)>) -> Element {
+    let entry = |(class, text): (String, String)| {
+        tag("li").class(class).child(swatch()).child(tag("span").text(text))
     };
-    tag("ul").class("legend").children(groups.iter().map(entry))
+    tag("ul").class("legend").children(entries.map(entry))
 }
 
 fn swatch() -> Element {

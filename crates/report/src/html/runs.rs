@@ -125,6 +125,17 @@ pub fn glossary() -> Element {
         ("a_last", "accuracy on all classes met, after the last task"),
         ("f_last", "mean over classes of best accuracy at an earlier task end − accuracy at the end"),
         ("online_acc", "accuracy of predicting each sample of the stream before learning it"),
+        (
+            "ece",
+            "expected calibration error at the end: answers in 15 bins of confidence, mean over answers of \
+             |accuracy − mean confidence| of their bin",
+        ),
+        (
+            "aurc_confidence",
+            "area under the risk–coverage curve at the end: share of wrong answers among those kept, mean over all \
+             shares kept, most confident answers first",
+        ),
+        ("aurc_disagreement", "the same with the answers first on which the heads disagree least"),
     ];
     let list = tag("dl").children(
         meanings.into_iter().flat_map(|(name, meaning)| [tag("dt").text(name), tag("dd").text(meaning)]),

@@ -79,11 +79,18 @@ pub fn figure(setting: &Setting) -> Element {
     let head = tag("tr")
         .child(tag("th").with("scope", "col").text("method"))
         .children(table.columns.iter().map(|name| heading(name)));
-    let rows = setting.groups.iter().zip(&table.rows).map(|(group, row)| {
-        tag("tr").class(series_class(group)).child(name_cell(group)).children(row.cells.iter().map(cell))
-    });
     let notes = table.footnotes.iter().map(|note| tag("p").class("note").text(note));
-    card("Summary", "").child(scrolled(head, rows)).children(notes).child(all_metrics(setting))
+    card("Summary", "")
+        .child(scrolled(head, rows_of(setting, &table)))
+        .children(notes)
+        .child(all_metrics(setting))
+}
+
+/// The lines of a setting's table.
+pub fn rows_of(setting: &Setting, table: &Table) -> impl Iterator<Item = Element> {
+    setting.groups.iter().zip(&table.rows).map(|(group, row)| {
+        tag("tr").class(series_class(group)).child(name_cell(group)).children(row.cells.iter().map(cell))
+    })
 }
 
 fn all_metrics(setting: &Setting) -> Element {

@@ -13,8 +13,10 @@ use std::path::{Path, PathBuf};
 use dpcl_report::metrics::metrics;
 use dpcl_report::read::Record;
 use dpcl_report::record::{
-    CONFIG_FILE, ClassCount, ERROR_FILE, EVENTS_FILE, EvaluationKind, Event, FORMAT, RESULT_FILE, RunResult,
+    CONFIG_FILE, ClassCount, ERROR_FILE, EVENTS_FILE, EvaluationKind, Event, FORMAT, Parameters, RESULT_FILE,
+    RunResult,
 };
+use dpcl_report::uncertainty::{Answer, summarise};
 
 /// A method and a stream to make records of.
 #[derive(Clone)]
@@ -36,6 +38,8 @@ pub struct Plan {
     pub online: bool,
     /// Seconds of learning per thousand updates.
     pub slowness: f64,
+    /// Heads that answer; one cannot disagree.
+    pub heads: u64,
 }
 
 impl Plan {
@@ -55,6 +59,7 @@ impl Plan {
             memory: 12,
             online: false,
             slowness: 2.0,
+            heads: 1,
         }
     }
 
@@ -74,7 +79,9 @@ impl Plan {
             }
             if samples % self.samples_per_task == 0 {
                 events.push(Event::TaskEnd { task, samples });
-                events.push(self.evaluation(seed, samples, EvaluationKind::TaskEnd(task)));
+                let evaluation = self.evaluation(seed, samples, EvaluationKind::TaskEnd(task));
+                let uncertainty = self.uncertainty(seed, &evaluation);
+                events.extend([evaluation, uncertainty]);
                 events.extend(self.slots(seed, task, samples));
             }
         }
@@ -140,6 +147,23 @@ impl Plan {
         Event::Evaluation { samples, updates: samples * 3, kind, classes }
     }
 
+    /// Right answers are surer than wrong ones, on the whole.
+    fn uncertainty(&self, seed: u64, evaluation: &Event) -> Event {
+        let Event::Evaluation { samples, classes, .. } = evaluation else { unreachable!("made just before") };
+        let mut answers = Vec::new();
+        for count in classes {
+            for image in 0..count.total {
+                let correct = image < count.correct;
+                let chance = noise(seed, image, count.class as u64).abs();
+                let confidence = if correct { 1.0 - 0.7 * chance * chance } else { 0.95 - 0.65 * chance };
+                let apart = 1.0 - confidence + 0.2 * noise(seed, image, 9).abs();
+                let disagreement = if self.heads > 1 { apart } else { 0.0 };
+                answers.push(Answer { correct, confidence, entropy: 2.0 - 2.0 * confidence, disagreement });
+            }
+        }
+        Event::Uncertainty(summarise(*samples, &answers))
+    }
+
     fn accuracy(&self, seed: u64, samples: u64, class: usize) -> f64 {
         let task = (class / self.per_task()) as f64;
         let age = samples as f64 / self.samples_per_task as f64 - task;
@@ -176,6 +200,11 @@ impl Plan {
             train_seconds: updates as f64 / 1000.0 * self.slowness * (1.0 + 0.02 * noise(seed, 1, 4)),
             eval_seconds: updates as f64 / 1000.0 * 0.9,
             peak_memory_bytes: 380_000_000 + (self.slowness * 2e7) as u64 + seed * 1_000_000,
+            parameters: Some(Parameters {
+                network: 171_000 + 3_220 * self.heads,
+                state: 6_440 * (self.heads - 1),
+                history: 64_400 * (self.heads - 1),
+            }),
             isa: "avx2".into(),
             threads: 2,
             knowledge: self.knowledge.into(),
