@@ -111,8 +111,11 @@ pub fn table(setting: &Setting) -> Table {
 }
 
 fn footnotes(setting: &Setting, reference: Option<&Group>, costs: &[&Cost]) -> Vec<String> {
-    let mut notes =
-        vec!["step: time of learning per training step; whole run: learning and evaluating".to_owned()];
+    let mut notes = vec![
+        "step: time of learning per training step; whole run: learning and evaluating; both \
+         depend on what else ran on the machine"
+            .to_owned(),
+    ];
     if costs.iter().any(|cost| cost.key == "model_parameters") {
         notes.push(
             "model size: numbers learned by gradients and those kept beside them at a fixed size (copies, running \

@@ -12,6 +12,9 @@ use crate::record::{ConfidenceBin, Kept, Uncertainty};
 use crate::statistics::{Band, Estimate, average};
 use crate::uncertainty::{last, ranks, risk_coverage};
 
+/// A line passes by bins that hold less than this share of the answers: a few answers say little about a confidence.
+const LEAST_SHARE: f64 = 0.01;
+
 /// `None` if no record tells how sure its answers were.
 pub fn figures(setting: &Setting) -> Option<Element> {
     let figures: Vec<Element> = risk(setting).into_iter().chain(reliability(setting)).collect();
@@ -101,8 +104,8 @@ fn reliability(setting: &Setting) -> Option<Element> {
     };
     let entries: Vec<(String, String)> = series.iter().map(entry).collect();
     let caption = "How many of the answers given with about the same confidence are right, seeds together; larger dots \
-                   are more answers. Below the dashed line a method is surer than it is right. ECE is the mean \
-                   distance from it.";
+                   are more answers, and lines pass by dots of less than one in a hundred. Below the dashed line a method \
+                   is surer than it is right. ECE is the mean distance from it.";
     Some(
         card("Calibration", caption)
             .child(key(entries.into_iter()))
@@ -150,8 +153,11 @@ fn dots(frame: &Frame, group: &Group, bins: &[ConfidenceBin]) -> Element {
         .filter(|bin| bin.count > 0)
         .map(|bin| (bin.confidence / bin.count as f64, bin.correct as f64 / bin.count as f64, bin))
         .collect();
-    let points: Vec<String> =
-        filled.iter().map(|(x, y, _)| format!("{} {}", px(frame.x.at(*x)), px(frame.y.at(*y)))).collect();
+    let points: Vec<String> = filled
+        .iter()
+        .filter(|(_, _, bin)| bin.count as f64 >= LEAST_SHARE * all)
+        .map(|(x, y, _)| format!("{} {}", px(frame.x.at(*x)), px(frame.y.at(*y))))
+        .collect();
     let dot = |(x, y, bin): &(f64, f64, &ConfidenceBin)| {
         tag("circle")
             .class("dot")
