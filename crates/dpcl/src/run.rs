@@ -46,6 +46,8 @@ pub struct Progress {
     pub samples: u64,
     /// Stream samples in all.
     pub total: u64,
+    /// Stream samples that an earlier process had seen, where this one went on.
+    pub earlier: u64,
     /// Training steps taken.
     pub updates: u64,
     /// Loss of the last step.
@@ -174,7 +176,8 @@ impl Run {
         trail: Trail,
     ) -> Execution<'_> {
         let test = TestSet::new(&self.dataset, &self.parts);
-        Execution { run: self, test, learner, events, trail, standing, begun: Instant::now() }
+        let earlier = standing.samples;
+        Execution { run: self, test, learner, events, trail, standing, earlier, begun: Instant::now() }
     }
 
     fn shape(&self) -> Shape {
@@ -191,6 +194,8 @@ struct Execution<'a> {
     trail: Trail,
     /// As of the start of this process for times and memory, up to date in everything else.
     standing: Standing,
+    /// Samples learned before this process.
+    earlier: u64,
     begun: Instant,
 }
 
@@ -267,6 +272,7 @@ impl Execution<'_> {
         (watch.progress)(&Progress {
             samples,
             total,
+            earlier: self.earlier,
             updates: self.updates(),
             loss: last.map(|step| step.loss),
             rate: last.map(|step| step.rate),
