@@ -67,8 +67,15 @@ mod tests {
 
     #[test]
     fn standing_has_one_width_and_no_number_before_the_first_step() {
-        let mut progress =
-            Progress { samples: 0, total: 100, earlier: 0, updates: 0, loss: None, rate: None, accuracy: None };
+        let mut progress = Progress {
+            samples: 0,
+            total: 100,
+            earlier: 0,
+            updates: 0,
+            loss: None,
+            rate: None,
+            accuracy: None,
+        };
         let before = standing(&progress, Duration::from_secs(5));
         assert_eq!(before, "loss     – lr      – acc       –     – left");
         progress = Progress {
