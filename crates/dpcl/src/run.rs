@@ -2,59 +2,42 @@
 //!
 //! Only here are tasks known, and only for the evaluator and for methods that declare that they need task ends.
 
+mod further;
+mod record;
+mod standing;
+mod telling;
+mod watch;
+
+pub use record::Recording;
+pub(crate) use standing::line;
+pub use standing::{Mark, Standing};
+pub use watch::{Keep, Moment, Progress, Watch};
+
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
 };
 
-use base64::prelude::{BASE64_STANDARD, Engine as _};
 use dpcl_report::{
-    metrics::{accuracy, metrics},
-    record::{EvaluationKind, Event, FORMAT, RunResult},
+    metrics::accuracy,
+    record::{EvaluationKind, Event, RunResult},
     uncertainty::summarise,
 };
 
+use standing::Trail;
+
 use crate::{
+    checkpoint::Checkpoint,
     config::Config,
     data::{self, Ahead, Dataset},
     error::{Error, Result},
     eval::{Judgement, TestSet},
-    learner::{Label, Learner, Shape},
-    memory::Memory,
+    learner::{Learner, Shape},
     methods::{Knowledge, Step},
     process,
     stream::{self, Parts, Schedule},
 };
-
-/// Where a run stands, for people watching.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Progress {
-    /// Stream samples seen.
-    pub samples: u64,
-    /// Stream samples in all.
-    pub total: u64,
-    /// Training steps taken.
-    pub updates: u64,
-    /// Loss of the last step.
-    pub loss: Option<f64>,
-    /// Learning rate of the last step.
-    pub rate: Option<f64>,
-    /// Accuracy on the classes met, at the last evaluation.
-    pub accuracy: Option<f64>,
-}
-
-/// Who watches a run and can stop it.
-pub struct Watch<'a> {
-    /// Called with every event, in order; what it returns ends the run if it is an error.
-    pub event: &'a mut dyn FnMut(&Event) -> Result<()>,
-    /// Called after every sample and evaluation.
-    pub progress: &'a mut dyn FnMut(&Progress),
-    /// Set from elsewhere to stop between two samples.
-    pub stop: &'a AtomicBool,
-}
 
 /// A run ready to start: configuration complete, data open, stream laid out.
 pub struct Run {
@@ -79,6 +62,7 @@ impl Run {
         settings.std.get_or_insert(dataset.std);
         settings.autoaugment.get_or_insert(dataset.policy);
         settings.pad_crop.get_or_insert(dataset.padding);
+        further::name_checksum(settings)?;
         let stream = settings.stream();
         let parts = stream::cut(&dataset.train.labels, dataset.classes.len(), &stream)?;
         let schedule = stream::schedule(&dataset, &parts, &stream, settings.seed)?;
@@ -110,21 +94,59 @@ impl Run {
     /// # Errors
     /// [`Error::Interrupted`] when stopped; when data cannot be read, training runs away or the watcher fails.
     pub fn execute(&self, watch: &mut Watch<'_>) -> Result<RunResult> {
-        let size = self.dataset.size;
-        let shape = Shape { channels: 3, height: size, width: size };
-        let learner = Learner::new(&self.config, shape)?;
+        let learner = self.first_learner()?;
+        let standing = Standing { before: (learner.samples(), learner.updates()), ..Standing::default() };
+        self.execution(learner, standing, Vec::new(), Trail::default()).execute(watch)
+    }
+
+    /// Learns the rest of the stream, from where a checkpoint was taken; `log` is the text of the event log, at least as
+    /// far as it was written then. Events before that are not told again.
+    ///
+    /// # Errors
+    /// As for [`Run::execute`]; when the checkpoint, read from `path`, is not one of this run at an earlier time.
+    pub fn resume(
+        &self,
+        checkpoint: Checkpoint,
+        path: &Path,
+        log: &[u8],
+        watch: &mut Watch<'_>,
+    ) -> Result<RunResult> {
+        let standing = self.standing(&checkpoint, path)?;
+        let Some((events, trail)) = standing.events(log) else {
+            let problem = "does not begin with the events before the checkpoint";
+            let hint = "restore it, or remove the `checkpoint` folder to start over";
+            return Err(Error::bad_data(path, problem, hint));
+        };
+        let learner = checkpoint.learner().map_err(|error| Error::misfit(path, &error))?;
+        // A second copy of every array is not needed while the rest is learned.
+        drop(checkpoint);
+        self.execution(learner, standing, events, trail).execute(watch)
+    }
+
+    fn execution(
+        &self,
+        learner: Learner,
+        standing: Standing,
+        events: Vec<Event>,
+        trail: Trail,
+    ) -> Execution<'_> {
+        let test = TestSet::new(&self.dataset, &self.parts);
+        let earlier = standing.samples;
         Execution {
             run: self,
-            test: TestSet::new(&self.dataset, &self.parts),
+            test,
             learner,
-            events: Vec::new(),
-            unreported: Vec::new(),
-            online: (0, 0),
-            accuracy: None,
+            events,
+            trail,
+            standing,
+            earlier,
             judged: None,
-            evaluating: Duration::ZERO,
+            begun: Instant::now(),
         }
-        .execute(watch)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { channels: 3, height: self.dataset.size, width: self.dataset.size }
     }
 }
 
@@ -134,14 +156,14 @@ struct Execution<'a> {
     test: TestSet,
     learner: Learner,
     events: Vec<Event>,
-    /// Steps since the last progress event.
-    unreported: Vec<Step>,
-    /// Stream samples predicted before they were learned, and how many rightly.
-    online: (u64, u64),
-    accuracy: Option<f64>,
+    trail: Trail,
+    /// As of the start of this process for times and memory, up to date in everything else.
+    standing: Standing,
+    /// Samples learned before this process.
+    earlier: u64,
+    begun: Instant,
     /// The last evaluation and the samples seen by then.
     judged: Option<(u64, Judgement)>,
-    evaluating: Duration,
 }
 
 /// Stream images decoded ahead of the learner.
@@ -152,41 +174,60 @@ const PROGRESS_POINTS: u64 = 200;
 
 impl Execution<'_> {
     fn execute(mut self, watch: &mut Watch<'_>) -> Result<RunResult> {
-        let begin = Instant::now();
         let schedule = &self.run.schedule;
-        let order: Vec<usize> = schedule.tasks.iter().flat_map(|task| task.samples.iter().copied()).collect();
-        let total = order.len() as u64;
-        self.emit(self.start(), watch)?;
+        let order = schedule.tasks.iter().flat_map(|task| task.samples.iter().copied());
+        let order: Vec<usize> = order.skip(self.standing.samples as usize).collect();
+        let total = self.standing.samples + order.len() as u64;
+        let start = self.start();
+        match self.events.first() {
+            None => self.emit(start, watch)?,
+            Some(begun) if *begun == start => {}
+            Some(_) => {
+                let problem = "does not give the stream that the run began with: its files have changed";
+                return Err(Error::bad_key("dataset", problem));
+            }
+        }
 
         let images = Ahead::new(Arc::clone(&self.run.dataset.train.images), order, IMAGES_AHEAD);
         let mut images = images.into_iter();
+        let mut first = 0;
         for (number, task) in schedule.tasks.iter().enumerate() {
-            for &position in &task.samples {
+            let learned = (self.standing.samples as usize).saturating_sub(first).min(task.samples.len());
+            first += task.samples.len();
+            for &position in &task.samples[learned..] {
+                if watch.stop.load(Ordering::Relaxed) {
+                    self.keep(Moment::Stopping(self.standing.samples), watch)?;
+                    return Err(Error::Interrupted);
+                }
                 let image = images.next().ok_or(Error::Interrupted)??;
                 self.sample(&image, self.run.dataset.train.labels[position], total, watch)?;
+                self.keep(Moment::Sample(self.standing.samples), watch)?;
             }
-            self.end_task(number, watch)?;
+            if number >= self.standing.tasks {
+                self.end_task(number, watch)?;
+                self.standing.tasks = number + 1;
+                self.keep(Moment::Sample(self.standing.samples), watch)?;
+            }
         }
+        self.keep(Moment::End(self.standing.samples), watch)?;
         if let Some(glimpse) = self.glimpse() {
             self.emit(glimpse, watch)?;
         }
-        Ok(self.result(begin.elapsed()))
+        Ok(self.result())
     }
 
     /// One stream sample: predict if asked, learn, report, evaluate if due.
     fn sample(&mut self, image: &data::Image, class: usize, total: u64, watch: &mut Watch<'_>) -> Result<()> {
-        if watch.stop.load(Ordering::Relaxed) {
-            return Err(Error::Interrupted);
-        }
         if self.run.config.settings.online {
             self.predict_first(image, class)?;
         }
-        let observation = self.learner.observe(image, class)?;
-        let samples = self.learner.samples();
+        let observation = self.learner.observe(image, class).map_err(|error| self.explain(error))?;
+        self.standing.samples += 1;
+        let samples = self.standing.samples;
         if observation.new_class {
             self.emit(Event::NewClass { samples, class }, watch)?;
         }
-        self.unreported.extend(observation.steps);
+        self.standing.unreported.extend(observation.steps);
         if samples.is_multiple_of((total / PROGRESS_POINTS).max(1)) {
             self.report_steps(watch)?;
         }
@@ -194,35 +235,59 @@ impl Execution<'_> {
         if period > 0 && samples.is_multiple_of(period) {
             self.evaluate(EvaluationKind::Period, watch)?;
         }
-        let last = self.unreported.last().copied().or_else(|| last_progress(&self.events));
+        let last = self.standing.unreported.last().copied().or_else(|| last_progress(&self.events));
         (watch.progress)(&Progress {
             samples,
             total,
-            updates: self.learner.updates(),
+            earlier: self.earlier,
+            updates: self.updates(),
             loss: last.map(|step| step.loss),
             rate: last.map(|step| step.rate),
-            accuracy: self.accuracy,
+            accuracy: self.standing.accuracy,
         });
         Ok(())
     }
 
+    /// Offers a checkpoint of this moment.
+    fn keep(&mut self, moment: Moment, watch: &mut Watch<'_>) -> Result<()> {
+        let snapshot = || {
+            let mut standing = self.standing.clone();
+            standing.log = self.trail.mark();
+            standing.seconds += self.begun.elapsed().as_secs_f64();
+            standing.peak_memory_bytes = standing.peak_memory_bytes.max(process::peak_memory_bytes());
+            let standing = serde_json::to_value(standing).expect("a standing is plain data with string keys");
+            Checkpoint {
+                config: self.run.config.clone(),
+                classes: self.run.dataset.classes.clone(),
+                run: Some(standing),
+                ..Checkpoint::of(&self.learner)
+            }
+        };
+        (watch.keep)(moment, &snapshot)
+    }
+
+    /// Training steps taken by this run.
+    fn updates(&self) -> u64 {
+        self.learner.updates().saturating_sub(self.standing.before.1)
+    }
+
     fn end_task(&mut self, task: usize, watch: &mut Watch<'_>) -> Result<()> {
         self.report_steps(watch)?;
-        let samples = self.learner.samples();
+        let samples = self.standing.samples;
         self.emit(Event::TaskEnd { task, samples }, watch)?;
-        self.learner.task_end()?;
+        self.learner.task_end().map_err(|error| self.explain(error))?;
         self.evaluate(EvaluationKind::TaskEnd(task), watch)?;
         if let Some(memory) = self.learner.memory() {
             let slots = memory
                 .histogram()
                 .into_iter()
                 .enumerate()
-                .map(|(class, slots)| (self.class(class), slots))
+                .filter_map(|(class, slots)| Some((self.class(class)?, slots)))
                 .collect();
             self.emit(Event::Memory { samples, slots }, watch)?;
         }
         if self.run.config.settings.online {
-            let (samples, correct) = self.online;
+            let (samples, correct) = self.standing.online;
             self.emit(Event::Online { samples, correct }, watch)?;
         }
         Ok(())
@@ -234,18 +299,18 @@ impl Execution<'_> {
             Err(Error::NoClassYet) => false,
             Err(error) => return Err(error),
         };
-        self.online = (self.online.0 + 1, self.online.1 + u64::from(right));
+        let (samples, correct) = self.standing.online;
+        self.standing.online = (samples + 1, correct + u64::from(right));
         Ok(())
     }
 
     fn report_steps(&mut self, watch: &mut Watch<'_>) -> Result<()> {
-        let Some(last) = self.unreported.last().copied() else { return Ok(()) };
-        let loss = self.unreported.iter().map(|step| step.loss).sum::<f64>() / self.unreported.len() as f64;
-        self.unreported.clear();
+        let steps = std::mem::take(&mut self.standing.unreported);
+        let Some(last) = steps.last() else { return Ok(()) };
         let event = Event::Progress {
-            samples: self.learner.samples(),
-            updates: self.learner.updates(),
-            loss,
+            samples: self.standing.samples,
+            updates: self.updates(),
+            loss: steps.iter().map(|step| step.loss).sum::<f64>() / steps.len() as f64,
             rate: last.rate,
             counters: self.learner.counters(),
         };
@@ -254,7 +319,7 @@ impl Execution<'_> {
 
     fn evaluate(&mut self, kind: EvaluationKind, watch: &mut Watch<'_>) -> Result<()> {
         let begin = Instant::now();
-        let (samples, updates) = (self.learner.samples(), self.learner.updates());
+        let (samples, updates) = (self.standing.samples, self.updates());
         let judgement = match self.judged.take() {
             // A task may end where the period comes round: the same learner gives the same answers.
             Some((then, judgement)) if then == samples && self.learner.knowledge() == Knowledge::None => {
@@ -262,8 +327,8 @@ impl Execution<'_> {
             }
             _ => self.test.evaluate(&self.learner)?,
         };
-        self.evaluating += begin.elapsed();
-        self.accuracy = accuracy(&judgement.classes);
+        self.standing.evaluating += begin.elapsed().as_secs_f64();
+        self.standing.accuracy = accuracy(&judgement.classes);
         let classes = judgement.classes.clone();
         self.emit(Event::Evaluation { samples, updates, kind, classes }, watch)?;
         if matches!(kind, EvaluationKind::TaskEnd(_)) {
@@ -275,68 +340,9 @@ impl Execution<'_> {
 
     fn emit(&mut self, event: Event, watch: &mut Watch<'_>) -> Result<()> {
         (watch.event)(&event)?;
+        self.trail.add(line(&event).as_bytes());
         self.events.push(event);
         Ok(())
-    }
-
-    fn start(&self) -> Event {
-        let tasks = &self.run.schedule.tasks;
-        Event::Start {
-            format: FORMAT,
-            classes: self.run.dataset.classes.clone(),
-            task_classes: tasks.iter().map(|task| task.classes.clone()).collect(),
-            task_samples: tasks.iter().map(|task| task.samples.len()).collect(),
-        }
-    }
-
-    /// A contact sheet of up to ten stored images of up to ten classes.
-    fn glimpse(&self) -> Option<Event> {
-        const PER_CLASS: usize = 10;
-        let mut rows: Vec<Vec<&data::Image>> = vec![Vec::new(); self.learner.labels().len().min(PER_CLASS)];
-        for sample in self.learner.memory().into_iter().flat_map(Memory::slots) {
-            if let Some(row) = rows.get_mut(sample.class)
-                && row.len() < PER_CLASS
-            {
-                row.push(&sample.image);
-            }
-        }
-        let images: Vec<data::Image> = rows.concat().into_iter().cloned().collect();
-        if images.is_empty() {
-            return None;
-        }
-        let png = data::png(&data::tile(&images, PER_CLASS));
-        Some(Event::Glimpse { png: BASE64_STANDARD.encode(png) })
-    }
-
-    fn class(&self, met: usize) -> usize {
-        match &self.learner.labels()[met] {
-            Label::Number(number) => *number as usize,
-            Label::Name(_) => met,
-        }
-    }
-
-    fn result(&self, elapsed: Duration) -> RunResult {
-        let settings = &self.run.config.settings;
-        RunResult {
-            format: FORMAT,
-            method: settings.method.clone(),
-            label: settings.label.clone().unwrap_or_else(|| settings.method.clone()),
-            dataset: self.run.dataset.name.clone(),
-            scenario: settings.scenario.name().to_owned(),
-            model: settings.model.clone(),
-            seed: settings.seed,
-            metrics: metrics(&self.events),
-            updates: self.learner.updates(),
-            samples: self.learner.samples(),
-            train_seconds: (elapsed - self.evaluating).as_secs_f64(),
-            eval_seconds: self.evaluating.as_secs_f64(),
-            peak_memory_bytes: process::peak_memory_bytes(),
-            parameters: Some(self.learner.parameters()),
-            isa: dpcl_kernels::isa_name().to_owned(),
-            threads: process::threads(settings.threads),
-            knowledge: self.learner.knowledge().name().to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        }
     }
 }
 

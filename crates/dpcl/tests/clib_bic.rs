@@ -30,9 +30,7 @@ fn learner(text: &str) -> Learner {
 }
 
 fn state(learner: &Learner) -> State {
-    let mut state = State::default();
-    learner.save(&mut state);
-    state
+    learner.state()
 }
 
 fn learn(learner: &mut Learner, samples: &[(Image, usize)]) {
@@ -84,7 +82,7 @@ fn every_reading_resumes_exactly_across_a_task_end() {
                 learn(learner, &samples[40..55]);
             }
             let mut second = learner(&text);
-            second.load(&state(&first)).unwrap();
+            second.restore(&state(&first)).unwrap();
             for (image, class) in &samples[55..] {
                 whole.observe(image, *class).unwrap();
                 second.observe(image, *class).unwrap();
@@ -169,7 +167,7 @@ fn memory_and_rate_of_clib_serve_other_methods() {
         learn(&mut whole, &samples);
         learn(&mut first, &samples[..33]);
         let mut second = learner(text);
-        second.load(&state(&first)).unwrap();
+        second.restore(&state(&first)).unwrap();
         learn(&mut second, &samples[33..]);
         let end = state(&whole);
         assert!(end == state(&second), "{text}");

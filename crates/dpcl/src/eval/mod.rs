@@ -10,7 +10,7 @@ use dpcl_report::{record::ClassCount, uncertainty::Answer};
 use crate::{
     data::{Ahead, Dataset, Image, ImageSource},
     error::Result,
-    learner::{Label, Learner},
+    learner::Learner,
     stream::Parts,
 };
 
@@ -57,25 +57,29 @@ impl TestSet {
     /// # Errors
     /// When a test image cannot be read.
     pub fn evaluate(&self, learner: &Learner) -> Result<Judgement> {
-        let numbers: Vec<usize> = learner.labels().iter().map(number).collect();
-        let queue: Vec<(usize, usize)> = numbers
+        // A class brought along from other data has no test images here.
+        let known =
+            learner.labels().iter().map(|label| label.number().filter(|&class| class < self.positions.len()));
+        let known: Vec<(usize, usize)> =
+            known.enumerate().filter_map(|(met, class)| Some((met, class?))).collect();
+        let queue: Vec<(usize, usize)> = known
             .iter()
             .enumerate()
-            .flat_map(|(met, &class)| self.positions[class].iter().map(move |&position| (met, position)))
+            .flat_map(|(row, &(_, class))| self.positions[class].iter().map(move |&position| (row, position)))
             .collect();
-        let mut counts: Vec<ClassCount> = numbers
+        let mut counts: Vec<ClassCount> = known
             .iter()
-            .map(|&class| ClassCount { class, correct: 0, total: self.positions[class].len() as u64 })
+            .map(|&(_, class)| ClassCount { class, correct: 0, total: self.positions[class].len() as u64 })
             .collect();
         let mut answers = Vec::with_capacity(queue.len());
         let positions = queue.iter().map(|&(_, position)| position).collect();
         let mut decoded = Ahead::new(Arc::clone(&self.images), positions, ROWS);
         for chunk in queue.chunks(ROWS) {
             let images: Vec<Image> = decoded.by_ref().take(chunk.len()).collect::<Result<_>>()?;
-            for (scores, &(met, _)) in learner.scores(&images)?.iter().zip(chunk) {
+            for (scores, &(row, _)) in learner.scores(&images)?.iter().zip(chunk) {
                 let best = scores.best();
-                let correct = best == met;
-                counts[met].correct += u64::from(correct);
+                let correct = best == known[row].0;
+                counts[row].correct += u64::from(correct);
                 answers.push(Answer {
                     correct,
                     confidence: f64::from(scores.probabilities[best]),
@@ -86,13 +90,5 @@ impl TestSet {
         }
         counts.sort_by_key(|count| count.class);
         Ok(Judgement { classes: counts, answers })
-    }
-}
-
-/// A run labels samples by the data set's class numbers.
-fn number(label: &Label) -> usize {
-    match label {
-        Label::Number(number) => usize::try_from(*number).unwrap_or(usize::MAX),
-        Label::Name(_) => usize::MAX,
     }
 }

@@ -20,6 +20,7 @@ mod validation;
 use std::{collections::BTreeMap, sync::OnceLock};
 
 use burn::tensor::{Device, Tensor, TensorData};
+use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use self::validation::Validation;
@@ -289,6 +290,12 @@ impl Method for Bic {
 
     fn memory(&self) -> Option<&Memory> {
         Some(&self.replay.memory)
+    }
+
+    fn extra_parameters(&self) -> Parameters {
+        let teacher = self.teacher.as_ref().map_or(0, Frozen::parameters);
+        let heads = self.perturbed.parameters();
+        Parameters { state: heads.state + teacher, ..heads }
     }
 
     fn counters(&self) -> BTreeMap<String, f64> {

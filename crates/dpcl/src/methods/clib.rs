@@ -14,6 +14,7 @@
 
 use std::collections::BTreeMap;
 
+use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -166,6 +167,10 @@ impl Method for Clib {
 
     fn memory(&self) -> Option<&Memory> {
         Some(&self.replay.memory)
+    }
+
+    fn extra_parameters(&self) -> Parameters {
+        self.perturbed.parameters()
     }
 
     fn counters(&self) -> BTreeMap<String, f64> {

@@ -14,6 +14,7 @@
 use std::ops::Range;
 
 use burn::tensor::Tensor;
+use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -156,6 +157,11 @@ impl Method for DerPlusPlus {
 
     fn memory(&self) -> Option<&Memory> {
         Some(&self.replay.memory)
+    }
+
+    fn extra_parameters(&self) -> Parameters {
+        let stored = self.logits.0.iter().map(Vec::len).sum::<usize>() as u64;
+        Parameters { history: stored, ..Parameters::default() }
     }
 }
 

@@ -234,7 +234,7 @@ impl Method for Dpcl {
     }
 
     fn extra_parameters(&self) -> Parameters {
-        self.inner.bsc.as_ref().map(Bsc::parameters).unwrap_or_default()
+        self.inner.perturbed.parameters()
     }
 
     fn counters(&self) -> BTreeMap<String, f64> {

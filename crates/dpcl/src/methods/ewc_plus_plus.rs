@@ -12,6 +12,7 @@
 //! second paper's code also skips the first step of all, by an accident of its framework, which is not repeated here.
 
 use burn::tensor::{Device, Tensor};
+use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -143,6 +144,10 @@ impl Method for EwcPlusPlus {
     fn memory(&self) -> Option<&Memory> {
         Some(&self.replay.memory)
     }
+
+    fn extra_parameters(&self) -> Parameters {
+        Parameters { state: self.anchor.parameters(), ..Parameters::default() }
+    }
 }
 
 impl Persist for EwcPlusPlus {
@@ -160,6 +165,12 @@ impl Persist for EwcPlusPlus {
 impl Anchor {
     fn new(config: EwcPlusPlusConfig, device: Device) -> Self {
         Self { config, fisher: Vec::new(), importance: Vec::new(), place: Vec::new(), device }
+    }
+
+    /// Numbers of all three tables.
+    fn parameters(&self) -> u64 {
+        let tables = [&self.fisher, &self.importance, &self.place].into_iter().flatten().flatten();
+        tables.map(|table| table.dims().iter().product::<usize>() as u64).sum()
     }
 
     /// Adds the gradient of the penalty, 2λ·Ω·(θ − θ*), and returns the penalty.

@@ -7,6 +7,7 @@
 use std::sync::OnceLock;
 
 use burn::tensor::Tensor;
+use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use super::Core;
@@ -164,6 +165,11 @@ impl Perturbed {
             (0..classes).map(|class| sum(class) / heads as f32).collect()
         };
         logits.chunks_exact(heads * classes).flat_map(mean).collect()
+    }
+
+    /// Numbers the heads' distributions hold.
+    pub fn parameters(&self) -> Parameters {
+        self.bsc.as_ref().map(Bsc::parameters).unwrap_or_default()
     }
 
     /// Classes in their first training batch so far.

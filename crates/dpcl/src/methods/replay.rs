@@ -145,7 +145,7 @@ impl Replay {
         ahead(full.updates, make, |batch| {
             let Some(batch) = batch else { return Ok(()) };
             let current = rate.rate();
-            let loss = step(model, batch, memory, &mut **rate)?;
+            let loss = step(model, batch, memory, &mut **rate).map_err(|error| error.at_step(steps.len()))?;
             rate.stepped();
             if let Some(refresh) = &mut refresh {
                 refresh.stepped(model, memory);
@@ -172,7 +172,7 @@ impl Replay {
 /// # Errors
 /// When it is not finite.
 pub fn finite(loss: f64, rate: f64, labels: Vec<usize>) -> Result<f64> {
-    if loss.is_finite() { Ok(loss) } else { Err(Error::LossNotFinite { loss, rate, labels }) }
+    if loss.is_finite() { Ok(loss) } else { Err(Error::LossNotFinite { loss, rate, labels, step: 0 }) }
 }
 
 /// The configured memory scheme.

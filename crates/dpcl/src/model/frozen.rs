@@ -23,6 +23,11 @@ impl Frozen {
         Self { folded: encoder.fold(), encoder, heads: model.heads.clone() }
     }
 
+    /// How many learnable numbers it holds.
+    pub fn parameters(&self) -> u64 {
+        (self.encoder.weights().count() + self.heads.weights().count()) as u64
+    }
+
     /// A network of the given form to load saved weights into.
     pub fn blank(architecture: Architecture, heads: usize, device: &Device) -> Self {
         let encoder = Encoder::new(architecture, &mut Random::named(0, "blank"), device);
