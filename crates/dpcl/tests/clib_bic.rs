@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use burn::tensor::Device;
+use dpcl::model::{Architecture, Growth, Model, Outcome, cross_entropy, floats};
 use dpcl::random::Random;
 use dpcl::state::{Persist, State};
 use dpcl::{Config, Error, Image, Learner, Shape};
@@ -138,6 +140,46 @@ fn a_teacher_changes_what_is_learned_in_the_second_task_only() {
     let (warm, cool) = (losses(2.0), losses(1.0));
     assert_eq!(warm[..32], cool[..32]);
     assert_ne!(warm[32..], cool[32..]);
+}
+
+#[test]
+fn what_bic_sets_aside_is_part_of_its_budget() {
+    let mut learner = learner("method = 'bic'");
+    for (image, class) in &samples(80) {
+        learner.observe(image, *class).unwrap();
+        let aside = state(&learner).values["method.validation.classes"].as_array().unwrap().len();
+        let quota = 4 / learner.labels().len();
+        assert!(aside <= quota * learner.labels().len(), "a tenth of 40, in equal shares");
+        assert!(learner.memory().unwrap().slots().len() + aside <= 40);
+    }
+}
+
+#[test]
+fn gradients_are_clipped_together() {
+    let architecture = Architecture::named("slim", Some(4), 1e-6, 0.1).unwrap();
+    let mut model = Model::new(architecture, 1, 4, &Device::flex());
+    (0..2).for_each(|_| model.grow(Growth { keep_bias: true, keep_moments: true }));
+    let mut random = Random::named(1, "clip");
+    let images = (0..4 * SIZE * SIZE * 3).map(|_| random.normal() as f32).collect();
+    let mut pass = model.pass();
+    let features = pass.features(model.images(images, SIZE));
+    let loss = cross_entropy(pass.logits(features), &[0, 1, 1, 0]);
+    let mut outcome = pass.backward(&loss);
+    let gradients = |outcome: &Outcome| -> Vec<f32> {
+        let all = outcome.encoder.iter().chain(&outcome.heads).flatten();
+        all.flat_map(|gradient| floats(gradient.clone())).collect()
+    };
+    let norm = |numbers: &[f32]| numbers.iter().map(|&number| f64::from(number).powi(2)).sum::<f64>().sqrt();
+    let before = gradients(&outcome);
+
+    outcome.clip(2.0 * norm(&before));
+    assert_eq!(gradients(&outcome), before, "below the limit nothing changes");
+    outcome.clip(0.5 * norm(&before));
+    let after = gradients(&outcome);
+    assert!((norm(&after) / norm(&before) - 0.5).abs() < 1e-4);
+    for (after, before) in after.iter().zip(&before) {
+        assert!((after - 0.5 * before).abs() <= 1e-4 * before.abs(), "every gradient by the same factor");
+    }
 }
 
 #[test]
