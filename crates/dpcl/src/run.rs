@@ -23,7 +23,7 @@ use crate::{
     eval::TestSet,
     learner::{Label, Learner, Shape},
     memory::Memory,
-    methods::{Knowledge, Step},
+    methods::{Answers, Knowledge, Step},
     process,
     stream::{self, Parts, Schedule},
 };
@@ -146,6 +146,9 @@ const IMAGES_AHEAD: usize = 64;
 /// Progress events in a whole run, about.
 const PROGRESS_POINTS: u64 = 200;
 
+/// Steps put off to a task end that share one progress event.
+const UNREPORTED_STEPS: usize = 640;
+
 impl Execution<'_> {
     fn execute(mut self, watch: &mut Watch<'_>) -> Result<RunResult> {
         let begin = Instant::now();
@@ -161,7 +164,7 @@ impl Execution<'_> {
                 let image = images.next().ok_or(Error::Interrupted)??;
                 self.sample(&image, self.run.dataset.train.labels[position], total, watch)?;
             }
-            self.end_task(number, watch)?;
+            self.end_task(number, total, watch)?;
         }
         if let Some(glimpse) = self.glimpse() {
             self.emit(glimpse, watch)?;
@@ -187,27 +190,57 @@ impl Execution<'_> {
             self.report_steps(watch)?;
         }
         let period = self.run.config.settings.eval_period.unwrap_or(0);
-        if period > 0 && samples.is_multiple_of(period) {
+        if period > 0 && samples.is_multiple_of(period) && self.learner.answers() != Answers::End {
             self.evaluate(EvaluationKind::Period, watch)?;
         }
+        self.tell(total, watch);
+        Ok(())
+    }
+
+    fn tell(&self, total: u64, watch: &mut Watch<'_>) {
         let last = self.unreported.last().copied().or_else(|| last_progress(&self.events));
         (watch.progress)(&Progress {
-            samples,
+            samples: self.learner.samples(),
             total,
             updates: self.learner.updates(),
             loss: last.map(|step| step.loss),
             rate: last.map(|step| step.rate),
             accuracy: self.accuracy,
         });
-        Ok(())
     }
 
-    fn end_task(&mut self, task: usize, watch: &mut Watch<'_>) -> Result<()> {
+    /// Lets the method take the steps it has put off, in slices between which it can be watched and stopped.
+    fn catch_up(&mut self, total: u64, watch: &mut Watch<'_>) -> Result<()> {
+        loop {
+            if watch.stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            let steps = self.learner.catch_up()?;
+            if steps.is_empty() {
+                return self.report_steps(watch);
+            }
+            self.unreported.extend(steps);
+            self.tell(total, watch);
+            if self.unreported.len() >= UNREPORTED_STEPS {
+                self.report_steps(watch)?;
+            }
+        }
+    }
+
+    fn end_task(&mut self, task: usize, total: u64, watch: &mut Watch<'_>) -> Result<()> {
         self.report_steps(watch)?;
         let samples = self.learner.samples();
         self.emit(Event::TaskEnd { task, samples }, watch)?;
-        self.learner.task_end()?;
-        self.evaluate(EvaluationKind::TaskEnd(task), watch)?;
+        let last = task + 1 == self.run.schedule.tasks.len();
+        self.learner.announce_task_end()?;
+        self.catch_up(total, watch)?;
+        if last {
+            self.learner.announce_end()?;
+            self.catch_up(total, watch)?;
+        }
+        if last || self.learner.answers() != Answers::End {
+            self.evaluate(EvaluationKind::TaskEnd(task), watch)?;
+        }
         if let Some(memory) = self.learner.memory() {
             let slots = memory
                 .histogram()
@@ -335,6 +368,7 @@ impl Execution<'_> {
             isa: dpcl_kernels::isa_name().to_owned(),
             threads: process::threads(settings.threads),
             knowledge: self.learner.knowledge().name().to_owned(),
+            answers: self.learner.answers().name().to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }

@@ -17,7 +17,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Core, Knowledge, Method, MethodInfo, Step, forward, own_keys, read_keys,
+    Answers, Core, Knowledge, Method, MethodInfo, Step, forward, own_keys, read_keys,
     replay::{Replay, finite},
 };
 use crate::{
@@ -35,6 +35,7 @@ pub const INFO: MethodInfo = MethodInfo {
     name: "der++",
     about: "experience replay that also holds samples to the logits they were stored with",
     knowledge: Knowledge::None,
+    answers: Answers::AnyTime,
     section: "der",
     memory_scheme: "reservoir",
     rate: "exp-reset",

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use self::config::{DpclConfig, LossSource, MiHeads, MiPass, Predict};
 use super::{
-    Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys, read_keys,
+    Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys, read_keys,
     replay::{Replay, rate_name, refuse_disagreement, scheme_name},
     scores,
 };
@@ -43,6 +43,7 @@ pub const INFO: MethodInfo = MethodInfo {
     name: "dpcl",
     about: "perturbed activations and heads; memory and rate follow the heads' disagreement",
     knowledge: Knowledge::None,
+    answers: Answers::AnyTime,
     section: "dpcl",
     memory_scheme: "pim",
     rate: "pima",

@@ -15,7 +15,8 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, own_keys, read_keys, replay::Replay,
+    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, own_keys, read_keys,
+    replay::Replay,
 };
 use crate::{
     config::Config,
@@ -32,6 +33,7 @@ pub const INFO: MethodInfo = MethodInfo {
     name: "ewc++",
     about: "experience replay with weights anchored at the last task end by their importance",
     knowledge: Knowledge::TaskEnds,
+    answers: Answers::AnyTime,
     section: "ewc",
     memory_scheme: "reservoir",
     rate: "exp-reset",

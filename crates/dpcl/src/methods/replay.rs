@@ -176,7 +176,8 @@ pub fn refuse_disagreement(config: &Config, memory: &Memory, rate: &dyn Rate) ->
     Ok(())
 }
 
-fn missing(key: &str) -> Error {
+/// What is wrong with a configuration that lacks a key which resolving fills in.
+pub fn missing(key: &str) -> Error {
     Error::bad_key(key, "has no value: the configuration was not resolved")
 }
 
