@@ -10,6 +10,7 @@ mod er;
 mod er_cpr;
 mod ewc_plus_plus;
 mod finetune;
+mod gdumb;
 mod joint;
 mod mir;
 mod offline;
@@ -183,6 +184,7 @@ pub const METHODS: &[MethodInfo] = &[
     der_plus_plus::INFO,
     mir::INFO,
     ewc_plus_plus::INFO,
+    gdumb::INFO,
     finetune::INFO,
     joint::INFO,
 ];
