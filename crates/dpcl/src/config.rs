@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     data::Policy,
     error::{Error, Result},
-    methods::{self, METHODS, MethodInfo},
+    methods::{self, Knowledge, METHODS, MethodInfo},
     model::{Family, MODELS},
     stream::{BlurryOrder, Scenario, StreamSettings, SuperclassOrder},
 };
@@ -93,6 +93,9 @@ pub struct Settings {
     /// What the memory keeps; see `dpcl list memories`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_scheme: Option<String>,
+    /// Whether the memory `rm` is chosen anew at task ends, by how uncertain the network is (`ewc++`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rm_rebuild: bool,
     /// Learning-rate rule; see `dpcl list rates`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
@@ -171,6 +174,7 @@ impl Default for Settings {
             bn_momentum: 0.1,
             memory: None,
             memory_scheme: None,
+            rm_rebuild: false,
             rate: None,
             batch: None,
             updates: None,
@@ -283,6 +287,10 @@ impl Config {
         });
         settings.check()?;
         settings.check_names()?;
+        if settings.rm_rebuild && info.knowledge == Knowledge::None {
+            let problem = format!("needs a method that is told where tasks end, and `{}` is not", info.name);
+            return Err(Error::bad_key("rm_rebuild", problem));
+        }
         let section = resolved.sections.remove(info.section).unwrap_or_default();
         let section = checked(info, section)?;
         // Other methods' tables say nothing about this run, but a slip in them is a slip.

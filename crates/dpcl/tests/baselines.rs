@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use dpcl::random::Random;
 use dpcl::state::{Persist, State};
-use dpcl::{Config, Error, Image, Learner, Observation, Shape};
+use dpcl::{Config, Error, Image, Learner, Observation, Progress, Run, Shape, Watch};
 
 const SIZE: usize = 16;
 
@@ -211,6 +213,24 @@ fn offline_methods_resume_exactly() {
 }
 
 #[test]
+fn put_off_work_can_be_watched_and_stopped() {
+    let text =
+        "method = 'joint'\nclasses = 2\ntasks = 1\nper_class = 40\nmodel = 'slim'\nwidth = 4\nupdates = 1.0";
+    let run = Run::open(&Config::from_toml(text).unwrap()).unwrap();
+    let stop = AtomicBool::new(false);
+    let mut seen = Vec::new();
+    let mut progress = |progress: &Progress| {
+        if progress.updates > 0 {
+            seen.push(progress.updates);
+            stop.store(seen.len() == 2, Ordering::Relaxed);
+        }
+    };
+    let mut watch = Watch { event: &mut |_| Ok(()), progress: &mut progress, stop: &stop };
+    assert!(matches!(run.execute(&mut watch), Err(Error::Interrupted)));
+    assert_eq!(seen, [32, 64], "of eighty steps");
+}
+
+#[test]
 fn between_task_ends_gdumb_answers_as_of_the_last_one() {
     let samples = samples(48);
     let mut gdumb = learner("method = 'gdumb'");
@@ -249,6 +269,30 @@ fn every_training_of_gdumb_starts_from_the_same_network() {
 }
 
 #[test]
+fn a_memory_rebuilt_at_task_ends_holds_equal_shares_and_resumes_exactly() {
+    let text = "method = 'ewc++'\nmemory_scheme = 'rm'\nrm_rebuild = true";
+    let samples = samples(48);
+    let (mut whole, mut first) = (learner(text), learner(text));
+    for learner in [&mut whole, &mut first] {
+        learn(learner, &samples);
+    }
+    let mut resumed = learner(text);
+    resumed.load(&state(&first)).unwrap();
+    for learner in [&mut whole, &mut resumed] {
+        learner.task_end().unwrap();
+        let histogram = learner.memory().unwrap().histogram();
+        assert_eq!(histogram.iter().sum::<usize>(), 10);
+        assert!(histogram.iter().all(|&slots| slots >= 2), "{histogram:?}");
+    }
+    assert!(state(&whole) == state(&resumed));
+
+    let mut online = learner("method = 'ewc++'\nmemory_scheme = 'rm'");
+    learn(&mut online, &samples);
+    online.task_end().unwrap();
+    assert_ne!(online.memory().unwrap().slots(), whole.memory().unwrap().slots());
+}
+
+#[test]
 fn what_cannot_work_is_refused_by_name() {
     assert_eq!(
         refusal("method = 'er-cpr'\n[cpr]\nweight = -0.1"),
@@ -261,4 +305,16 @@ fn what_cannot_work_is_refused_by_name() {
     assert!(refusal("method = 'joint'\nmemory_scheme = 'rm'").starts_with("memory_scheme: joint keeps"));
     assert!(refusal("method = 'gdumb'\nmemory_scheme = 'pim'").starts_with("memory_scheme: gdumb learns"));
     assert!(refusal("method = 'joint'\nrate = 'pima'").starts_with("rate: "));
+    assert_eq!(
+        refusal("method = 'er'\nmemory_scheme = 'rm'\nrm_rebuild = true"),
+        "rm_rebuild: needs a method that is told where tasks end, and `er` is not"
+    );
+    assert_eq!(
+        refusal("method = 'gdumb'\nrm_rebuild = true"),
+        "rm_rebuild: `gdumb` does not rebuild its memory; try `ewc++`"
+    );
+    assert_eq!(
+        refusal("method = 'ewc++'\nrm_rebuild = true"),
+        "rm_rebuild: rebuilds the memory `rm`, not `reservoir`"
+    );
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use dpcl::{
     Config, Image, Learner, Run, Shape, Watch,
     data::Dataset,
-    methods::{METHODS, MethodInfo},
+    methods::{Answers, METHODS, MethodInfo},
     state::{Persist, State},
 };
 use dpcl_report::record::{Event, RunResult};
@@ -64,6 +64,8 @@ fn every_method_beats_chance_and_repeats_bit_for_bit() {
         let last = result.metrics.a_last.unwrap();
         assert!(last > chance + 0.05, "{}: {last}", info.name);
         assert_eq!(result.samples, 160, "{}", info.name);
+        assert_eq!(result.metrics.fm.is_some(), info.answers != Answers::End, "{}: forgetting", info.name);
+        assert_eq!(result.metrics.a_auc.is_some(), info.answers != Answers::End, "{}: any time", info.name);
 
         let (again, repeated) = record(&config);
         assert_eq!(events, again, "{}: same seed, same record", info.name);

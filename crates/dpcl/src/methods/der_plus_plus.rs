@@ -21,7 +21,7 @@ use super::{
     replay::{Replay, finite},
 };
 use crate::{
-    batch::Batch,
+    batch::{Batch, Batcher},
     config::Config,
     error::{Error, Result},
     memory::{Memory, Place, Sample},
@@ -100,9 +100,7 @@ impl DerPlusPlus {
             let mut draw = |weight: f64| if weight > 0.0 { memory.draw(rows) } else { Vec::new() };
             (draw(*b), draw(*a))
         };
-        let make = |batcher: &mut crate::batch::Batcher,
-                    stream: &[Sample],
-                    (labelled, matched): (Vec<_>, Vec<_>)| {
+        let make = |batcher: &mut Batcher, stream: &[Sample], (labelled, matched): (Vec<_>, Vec<_>)| {
             (batcher.replay_beside(stream, &labelled, &matched), matched.len())
         };
         let steps = replay.iterate_made(core, full, draw, make, |model, (batch, matched), _, rate| {

@@ -14,6 +14,7 @@
 use super::{
     Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, no_keys,
     offline::Offline,
+    rebuild,
     replay::{missing, scheme_name},
     scores,
 };
@@ -57,6 +58,7 @@ pub struct Gdumb {
 
 impl Gdumb {
     fn new(config: &Config) -> Result<Self> {
+        rebuild::refuse(config)?;
         let settings = &config.settings;
         let memory = Memory::new(
             scheme_name(config)?,

@@ -14,6 +14,7 @@ mod gdumb;
 mod joint;
 mod mir;
 mod offline;
+mod rebuild;
 mod replay;
 
 pub use crate::perturb::Scores;

@@ -12,7 +12,10 @@ use crate::{
     stream::{Full, StreamBuffer},
 };
 
-use super::{Core, Step};
+use super::{
+    Core, Step,
+    rebuild::{self, Rebuild},
+};
 
 /// Stream buffer, memory and rate of one method.
 pub struct Replay {
@@ -22,6 +25,7 @@ pub struct Replay {
     /// How fast to learn.
     pub rate: Box<dyn Rate>,
     memory_rows: usize,
+    rebuild: Option<Rebuild>,
 }
 
 impl Replay {
@@ -38,15 +42,26 @@ impl Replay {
         Self::with(config, memory, rate)
     }
 
+    /// The same for methods that call [`Replay::task_end`], so that the memory can be rebuilt there.
+    ///
+    /// # Errors
+    /// As for [`Replay::new`]; when a rebuild is asked for of a memory that has none.
+    pub fn told_task_ends(config: &Config) -> Result<Self> {
+        let mut plain = config.clone();
+        plain.settings.rm_rebuild = false;
+        Ok(Self { rebuild: Rebuild::new(config)?, ..Self::new(&plain)? })
+    }
+
     /// The same with a memory and a rate that are already set up.
     ///
     /// # Errors
-    /// When the configuration was not resolved.
+    /// When the configuration was not resolved or asks for a rebuild at task ends.
     pub fn with(config: &Config, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
+        rebuild::refuse(config)?;
         let batch = config.settings.batch.ok_or_else(|| missing("batch"))?;
         let updates = config.settings.updates.ok_or_else(|| missing("updates"))?;
         let buffer = StreamBuffer::new(batch / 2, updates);
-        Ok(Self { buffer, memory, rate, memory_rows: batch - batch / 2 })
+        Ok(Self { buffer, memory, rate, memory_rows: batch - batch / 2, rebuild: None })
     }
 
     /// A sample arrives: heads grow and the rate hears of a new class; a full buffer is handed out.
@@ -129,7 +144,17 @@ impl Replay {
     /// Offers every sample of a buffer to the memory, in order of arrival.
     pub fn remember(&mut self, full: &Full<Sample>) {
         for sample in &full.items {
-            self.memory.offer(sample, 0.0);
+            let place = self.memory.offer(sample, 0.0);
+            if let Some(rebuild) = &mut self.rebuild {
+                rebuild.offered(sample, place, self.memory.slots().len());
+            }
+        }
+    }
+
+    /// A task ended: the memory is rebuilt if it is to be.
+    pub fn task_end(&mut self, core: &Core) {
+        if let Some(rebuild) = &mut self.rebuild {
+            rebuild.task_end(core, &mut self.memory);
         }
     }
 }
@@ -189,6 +214,9 @@ impl Persist for Replay {
         state.put("buffer.credit", &self.buffer.credit());
         state.save_part("memory", &self.memory);
         state.save_part("rate", &*self.rate);
+        if let Some(rebuild) = &self.rebuild {
+            state.save_part("rebuild", rebuild);
+        }
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
@@ -201,6 +229,10 @@ impl Persist for Replay {
         let items = images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
         self.buffer.restore(items, state.get("buffer.credit")?);
         state.load_part("memory", &mut self.memory)?;
-        state.load_part("rate", &mut *self.rate)
+        state.load_part("rate", &mut *self.rate)?;
+        match &mut self.rebuild {
+            Some(rebuild) => state.load_part("rebuild", rebuild),
+            None => Ok(()),
+        }
     }
 }
