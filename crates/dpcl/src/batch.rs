@@ -95,6 +95,20 @@ impl Batcher {
         images
     }
 
+    /// Freshly augmented, normalised floats of images by chance from elsewhere; training's own draws are untouched.
+    pub fn perturbed<'a>(
+        &self,
+        images: impl Iterator<Item = &'a Image> + Clone,
+        random: &mut Random,
+    ) -> Vec<f32> {
+        let length = self.size * self.size * 3;
+        let mut floats = vec![0.0; images.clone().count() * length];
+        for (image, out) in images.zip(floats.chunks_exact_mut(length)) {
+            self.pipeline.train(image, random, out);
+        }
+        floats
+    }
+
     /// Whether a batch of `rows` images is cut and mixed and, if so, how.
     pub fn mixing(&mut self, rows: usize) -> Option<Mix> {
         self.cutmix.draw(rows, self.size, self.size, &mut self.chance.cutmix)

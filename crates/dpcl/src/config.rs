@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     data::Policy,
     error::{Error, Result},
-    methods::{self, METHODS, MethodInfo},
+    methods::{self, Knowledge, METHODS, MethodInfo},
     model::{Family, MODELS},
     stream::{BlurryOrder, Scenario, StreamSettings, SuperclassOrder},
 };
@@ -102,6 +102,9 @@ pub struct Settings {
     /// Training steps between measurements of the loss on every stored sample (memory and rate `clib`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imp_period: Option<u64>,
+    /// Whether the memory `rm` is chosen anew at task ends, by how uncertain the network is (`ewc++`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rm_rebuild: bool,
     /// Learning-rate rule; see `dpcl list rates`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
@@ -183,6 +186,7 @@ impl Default for Settings {
             memory: None,
             memory_scheme: None,
             imp_period: None,
+            rm_rebuild: false,
             rate: None,
             batch: None,
             updates: None,
@@ -304,6 +308,10 @@ impl Config {
         });
         settings.check()?;
         settings.check_names()?;
+        if settings.rm_rebuild && info.knowledge == Knowledge::None {
+            let problem = format!("needs a method that is told where tasks end, and `{}` is not", info.name);
+            return Err(Error::bad_key("rm_rebuild", problem));
+        }
         let section = resolved.sections.remove(info.section).unwrap_or_default();
         let section = checked(info, section)?;
         // Other methods' tables say nothing about this run, but a slip in them is a slip.

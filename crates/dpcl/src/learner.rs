@@ -18,7 +18,7 @@ use crate::{
     device,
     error::{Error, Result},
     memory::{Memory, Sample},
-    methods::{self, Core, Knowledge, Method, Step},
+    methods::{self, Answers, Core, Knowledge, Method, Step},
     model::{Architecture, Growth, Model},
     process, weights_file,
 };
@@ -227,11 +227,40 @@ impl Learner {
         Ok(steps)
     }
 
-    /// Tells the method that a task ended, if it is of the kind that is told.
+    /// Tells the method that a task ended, if it is of the kind that is told, and lets it do its work.
     ///
     /// # Errors
     /// When the method's work at task ends fails.
     pub fn task_end(&mut self) -> Result<()> {
+        self.announce_task_end()?;
+        while !self.catch_up()?.is_empty() {}
+        Ok(())
+    }
+
+    /// Tells the method that nothing more will come, and lets it do its work.
+    ///
+    /// # Errors
+    /// When the method's last work fails.
+    pub fn finish(&mut self) -> Result<()> {
+        self.announce_end()?;
+        while !self.catch_up()?.is_empty() {}
+        Ok(())
+    }
+
+    /// Takes some of the training steps that an announcement left to do; none when all are taken.
+    pub(crate) fn catch_up(&mut self) -> Result<Vec<Step>> {
+        let steps = self.method.catch_up(&mut self.core)?;
+        self.updates += steps.len() as u64;
+        Ok(steps)
+    }
+
+    /// Tells the method that the stream has ended; work may be left for [`Learner::catch_up`].
+    pub(crate) fn announce_end(&mut self) -> Result<()> {
+        self.method.finish(&mut self.core)
+    }
+
+    /// Tells the method that a task ended; work may be left for [`Learner::catch_up`].
+    pub(crate) fn announce_task_end(&mut self) -> Result<()> {
         match self.knowledge() {
             Knowledge::None => Ok(()),
             Knowledge::TaskEnds | Knowledge::TaskIds => self.method.task_end(&mut self.core),
@@ -307,6 +336,11 @@ impl Learner {
     /// What the method is told beyond images and labels.
     pub fn knowledge(&self) -> Knowledge {
         methods::find(&self.config.settings.method).map_or(Knowledge::None, |info| info.knowledge)
+    }
+
+    /// When the method's answers are up to date.
+    pub fn answers(&self) -> Answers {
+        methods::find(&self.config.settings.method).map_or(Answers::AnyTime, |info| info.answers)
     }
 
     /// Counts the method wants on record.

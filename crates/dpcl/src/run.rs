@@ -2,6 +2,7 @@
 //!
 //! Only here are tasks known, and only for the evaluator and for methods that declare that they need task ends.
 
+mod ending;
 mod further;
 mod record;
 mod standing;
@@ -10,7 +11,7 @@ mod watch;
 
 pub use record::Recording;
 pub(crate) use standing::line;
-pub use standing::{Mark, Standing};
+pub use standing::{Ending, Mark, Standing};
 pub use watch::{Keep, Moment, Progress, Watch};
 
 use std::{
@@ -34,7 +35,7 @@ use crate::{
     error::{Error, Result},
     eval::{Judgement, TestSet},
     learner::{Learner, Shape},
-    methods::{Knowledge, Step},
+    methods::{Answers, Knowledge, Step},
     process,
     stream::{self, Parts, Schedule},
 };
@@ -204,7 +205,7 @@ impl Execution<'_> {
                 self.keep(Moment::Sample(self.standing.samples), watch)?;
             }
             if number >= self.standing.tasks {
-                self.end_task(number, watch)?;
+                self.end_task(number, total, watch)?;
                 self.standing.tasks = number + 1;
                 self.keep(Moment::Sample(self.standing.samples), watch)?;
             }
@@ -232,12 +233,17 @@ impl Execution<'_> {
             self.report_steps(watch)?;
         }
         let period = self.run.config.settings.eval_period.unwrap_or(0);
-        if period > 0 && samples.is_multiple_of(period) {
+        if period > 0 && samples.is_multiple_of(period) && self.learner.answers() != Answers::End {
             self.evaluate(EvaluationKind::Period, watch)?;
         }
+        self.tell(total, watch);
+        Ok(())
+    }
+
+    fn tell(&self, total: u64, watch: &mut Watch<'_>) {
         let last = self.standing.unreported.last().copied().or_else(|| last_progress(&self.events));
         (watch.progress)(&Progress {
-            samples,
+            samples: self.standing.samples,
             total,
             earlier: self.earlier,
             updates: self.updates(),
@@ -245,7 +251,6 @@ impl Execution<'_> {
             rate: last.map(|step| step.rate),
             accuracy: self.standing.accuracy,
         });
-        Ok(())
     }
 
     /// Offers a checkpoint of this moment.
@@ -271,12 +276,12 @@ impl Execution<'_> {
         self.learner.updates().saturating_sub(self.standing.before.1)
     }
 
-    fn end_task(&mut self, task: usize, watch: &mut Watch<'_>) -> Result<()> {
-        self.report_steps(watch)?;
-        let samples = self.standing.samples;
-        self.emit(Event::TaskEnd { task, samples }, watch)?;
-        self.learner.task_end().map_err(|error| self.explain(error))?;
-        self.evaluate(EvaluationKind::TaskEnd(task), watch)?;
+    fn end_task(&mut self, task: usize, total: u64, watch: &mut Watch<'_>) -> Result<()> {
+        self.announce(task, total, watch)?;
+        let last = task + 1 == self.run.schedule.tasks.len();
+        if last || self.learner.answers() != Answers::End {
+            self.evaluate(EvaluationKind::TaskEnd(task), watch)?;
+        }
         if let Some(memory) = self.learner.memory() {
             let slots = memory
                 .histogram()
@@ -284,7 +289,7 @@ impl Execution<'_> {
                 .enumerate()
                 .filter_map(|(class, slots)| Some((self.class(class)?, slots)))
                 .collect();
-            self.emit(Event::Memory { samples, slots }, watch)?;
+            self.emit(Event::Memory { samples: self.standing.samples, slots }, watch)?;
         }
         if self.run.config.settings.online {
             let (samples, correct) = self.standing.online;

@@ -21,6 +21,19 @@ pub trait Persist {
     fn load(&mut self, state: &State) -> Result<()>;
 }
 
+/// A state is its own saved form, so that a part can keep another's for later.
+impl Persist for State {
+    fn save(&self, state: &mut State) {
+        state.arrays.extend(self.arrays.clone());
+        state.values.extend(self.values.clone());
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        self.clone_from(state);
+        Ok(())
+    }
+}
+
 /// The elements of a saved array.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Elements {

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use dpcl::random::Random;
-use dpcl::state::{Persist, State};
-use dpcl::{Config, Error, Image, Learner, Observation, Shape};
+use dpcl::state::State;
+use dpcl::{Config, Error, Image, Learner, Observation, Progress, Run, Shape, Watch};
 
 const SIZE: usize = 16;
 
@@ -36,9 +38,7 @@ fn learner(text: &str) -> Learner {
 }
 
 fn state(learner: &Learner) -> State {
-    let mut state = State::default();
-    learner.save(&mut state);
-    state
+    learner.state()
 }
 
 /// Learns the samples, a task end in the middle, and returns what each set off.
@@ -146,7 +146,7 @@ fn an_anchored_learner_resumes_exactly() {
     let mut whole = learner("method = 'ewc++'");
     learn(&mut whole, &samples);
     let mut resumed = learner("method = 'ewc++'");
-    resumed.load(&state(&whole)).unwrap();
+    resumed.restore(&state(&whole)).unwrap();
     assert_eq!(learn(&mut whole, &samples), learn(&mut resumed, &samples));
     assert!(state(&whole) == state(&resumed));
 }
@@ -168,6 +168,129 @@ fn every_memory_scheme_serves_er_and_dpcl() {
     }
 }
 
+/// Methods that learn when the stream pauses.
+const OFFLINE: [&str; 2] = ["method = 'gdumb'", "method = 'joint'"];
+
+#[test]
+fn offline_methods_learn_as_many_steps_as_the_stream_has_earned() {
+    let samples = samples(48);
+    let [mut gdumb, mut joint] = OFFLINE.map(learner);
+    for learner in [&mut gdumb, &mut joint] {
+        assert!(losses(learn(learner, &samples)).is_empty(), "nothing is learned from the stream itself");
+    }
+    assert_eq!(gdumb.updates(), 24, "from the first half, at the task end");
+    assert_eq!(joint.updates(), 0);
+    for learner in [&mut gdumb, &mut joint] {
+        learner.finish().unwrap();
+    }
+    assert_eq!(gdumb.updates(), 24 + 48);
+    assert_eq!(joint.updates(), 48);
+    gdumb.finish().unwrap();
+    assert_eq!(gdumb.updates(), 24 + 48, "nothing has come since");
+    let mut epochs = learner("method = 'joint'\n[joint]\nepochs = 2");
+    learn(&mut epochs, &samples);
+    epochs.finish().unwrap();
+    assert_eq!(epochs.updates(), 12, "two passes in batches of eight");
+}
+
+#[test]
+fn offline_methods_resume_exactly() {
+    let samples = samples(48);
+    for text in OFFLINE {
+        let mut whole = learner(text);
+        learn(&mut whole, &samples);
+        let mut resumed = learner(text);
+        resumed.restore(&state(&whole)).unwrap();
+        for learner in [&mut whole, &mut resumed] {
+            learner.finish().unwrap();
+        }
+        assert!(state(&whole) == state(&resumed), "{text}");
+        let images: Vec<Image> = samples.iter().map(|(image, _)| image.clone()).collect();
+        assert_eq!(whole.predict_all(&images).unwrap(), resumed.predict_all(&images).unwrap());
+    }
+}
+
+#[test]
+fn put_off_work_can_be_watched_and_stopped() {
+    let text =
+        "method = 'joint'\nclasses = 2\ntasks = 1\nper_class = 40\nmodel = 'slim'\nwidth = 4\nupdates = 1.0";
+    let run = Run::open(&Config::from_toml(text).unwrap()).unwrap();
+    let stop = AtomicBool::new(false);
+    let mut seen = Vec::new();
+    let mut progress = |progress: &Progress| {
+        if progress.updates > 0 {
+            seen.push(progress.updates);
+            stop.store(seen.len() == 2, Ordering::Relaxed);
+        }
+    };
+    let mut watch =
+        Watch { event: &mut |_| Ok(()), progress: &mut progress, keep: &mut |_, _| Ok(()), stop: &stop };
+    assert!(matches!(run.execute(&mut watch), Err(Error::Interrupted)));
+    assert_eq!(seen, [32, 64], "of eighty steps");
+}
+
+#[test]
+fn between_task_ends_gdumb_answers_as_of_the_last_one() {
+    let samples = samples(48);
+    let mut gdumb = learner("method = 'gdumb'");
+    for (image, class) in &samples[..24] {
+        gdumb.observe(image, *class).unwrap();
+        let answer = gdumb.predict(image).unwrap();
+        assert_eq!(answer.label, samples[0].1.into(), "before the first task end the class met first");
+        assert_eq!(answer.entropy, 0.0);
+    }
+    gdumb.task_end().unwrap();
+    let before = gdumb.predict(&samples[1].0).unwrap();
+    for (image, class) in &samples[24..] {
+        gdumb.observe(image, *class).unwrap();
+    }
+    let after = gdumb.predict(&samples[1].0).unwrap();
+    assert_eq!(before.probabilities[..], after.probabilities[..2]);
+    assert_eq!(after.probabilities.len(), 4);
+    assert!(after.probabilities[2..].iter().all(|(_, probability)| *probability == 0.0));
+}
+
+#[test]
+fn every_training_of_gdumb_starts_from_the_same_network() {
+    // The same memory and the same steps, once after another training and once without.
+    let samples = samples(48);
+    let (mut twice, mut once) = (learner("method = 'gdumb'"), learner("method = 'gdumb'"));
+    for (index, (image, class)) in samples.iter().enumerate() {
+        twice.observe(image, *class).unwrap();
+        once.observe(image, *class).unwrap();
+        if index == 0 {
+            twice.task_end().unwrap();
+        }
+    }
+    let start = |learner: &Learner| state(learner).part("method.start");
+    assert!(start(&twice) == start(&once));
+    assert!(!start(&once).arrays.is_empty());
+}
+
+#[test]
+fn a_memory_rebuilt_at_task_ends_holds_equal_shares_and_resumes_exactly() {
+    let text = "method = 'ewc++'\nmemory_scheme = 'rm'\nrm_rebuild = true";
+    let samples = samples(48);
+    let (mut whole, mut first) = (learner(text), learner(text));
+    for learner in [&mut whole, &mut first] {
+        learn(learner, &samples);
+    }
+    let mut resumed = learner(text);
+    resumed.restore(&state(&first)).unwrap();
+    for learner in [&mut whole, &mut resumed] {
+        learner.task_end().unwrap();
+        let histogram = learner.memory().unwrap().histogram();
+        assert_eq!(histogram.iter().sum::<usize>(), 10);
+        assert!(histogram.iter().all(|&slots| slots >= 2), "{histogram:?}");
+    }
+    assert!(state(&whole) == state(&resumed));
+
+    let mut online = learner("method = 'ewc++'\nmemory_scheme = 'rm'");
+    learn(&mut online, &samples);
+    online.task_end().unwrap();
+    assert_ne!(online.memory().unwrap().slots(), whole.memory().unwrap().slots());
+}
+
 #[test]
 fn what_cannot_work_is_refused_by_name() {
     assert_eq!(
@@ -178,4 +301,19 @@ fn what_cannot_work_is_refused_by_name() {
     assert_eq!(refusal("method = 'mir'\n[mir]\ncandidates = 0"), "mir.candidates: must be at least 1");
     assert_eq!(refusal("method = 'ewc++'\n[ewc]\nlambda = -1.0"), "ewc.lambda: must be at least 0, not -1");
     assert!(refusal("method = 'ewc++'\n[ewc]\nalpha = 0.0").starts_with("ewc.alpha: "));
+    assert!(refusal("method = 'joint'\nmemory_scheme = 'rm'").starts_with("memory_scheme: joint keeps"));
+    assert!(refusal("method = 'gdumb'\nmemory_scheme = 'pim'").starts_with("memory_scheme: gdumb learns"));
+    assert!(refusal("method = 'joint'\nrate = 'pima'").starts_with("rate: "));
+    assert_eq!(
+        refusal("method = 'er'\nmemory_scheme = 'rm'\nrm_rebuild = true"),
+        "rm_rebuild: needs a method that is told where tasks end, and `er` is not"
+    );
+    assert_eq!(
+        refusal("method = 'gdumb'\nrm_rebuild = true"),
+        "rm_rebuild: `gdumb` does not rebuild its memory; try `ewc++`"
+    );
+    assert_eq!(
+        refusal("method = 'ewc++'\nrm_rebuild = true"),
+        "rm_rebuild: rebuilds the memory `rm`, not `reservoir`"
+    );
 }

@@ -4,7 +4,7 @@
 
 mod reference;
 
-use dpcl::memory::{Balanced, Cbrs, Chance, Offer, Place, Scheme, View};
+use dpcl::memory::{Balanced, Cbrs, Chance, Offer, Place, Scheme, View, spread, uncertainty};
 use reference::{Case, cases_named, close};
 use serde_json::{Value, json};
 
@@ -60,5 +60,15 @@ fn golden_cbrs() {
     for case in cases_named("memory.json", "cbrs.") {
         let chance = Given(case.input("uniforms_in_order_of_use"));
         offers(&case, Cbrs::default(), chance, |scheme| json!(scheme.full_classes().collect::<Vec<_>>()));
+    }
+}
+
+#[test]
+fn golden_rm_uncertainty() {
+    for case in cases_named("memory.json", "rm_uncertainty.positions") {
+        case.check("sorted_positions", spread(case.input("candidates"), case.input("keep")));
+    }
+    for case in cases_named("memory.json", "rm_uncertainty.votes") {
+        case.check("uncertainty", uncertainty(&case.input::<Vec<usize>>("votes")));
     }
 }

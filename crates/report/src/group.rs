@@ -102,12 +102,17 @@ impl Group {
         &self.runs[0]
     }
 
-    /// `†` for methods that are told task ends, `‡` for those told task ids, else nothing.
+    /// `†` for methods that are told task ends, `‡` for those told task ids, `§` for those that do not answer at any
+    /// time.
     pub fn mark(&self) -> &'static str {
-        match self.first().result.knowledge.as_str() {
-            "task-ends" => "†",
-            "task-ids" => "‡",
-            _ => "",
+        let result = &self.first().result;
+        match (result.knowledge.as_str(), result.answers.as_str()) {
+            ("task-ends", "any-time") => "†",
+            ("task-ids", "any-time") => "‡",
+            (_, "any-time") => "",
+            ("task-ends", _) => "†§",
+            ("task-ids", _) => "‡§",
+            _ => "§",
         }
     }
 }

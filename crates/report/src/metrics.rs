@@ -76,7 +76,8 @@ pub fn metrics(events: &[Event]) -> Metrics {
         fm_signed: mean_drop(&drops, |drop| drop),
         fm_max: mean_drop(&matrix.forgetting_from_best(), |drop| drop),
         a_auc: mean(periodic(events).filter_map(accuracy)),
-        a_avg: mean(end_accuracies.iter().copied()),
+        // Of a method that answers at the end only there is nothing to average.
+        a_avg: if ends.len() == matrix.rows.len() { mean(end_accuracies.iter().copied()) } else { None },
         a_last: ends.values().next_back().and_then(|counts| accuracy(counts)),
         f_last: last_forgetting(&ends),
         online_acc: online_accuracy(events),

@@ -124,6 +124,7 @@ fn a_missing_task_end_leaves_its_row_unmeasured() {
     let found = metrics(&events);
     assert!(near(found.acc, 0.6));
     assert_eq!(found.fm, None);
+    assert_eq!(found.a_avg, None, "one of two task ends is no mean over task ends");
 }
 
 #[test]

@@ -110,6 +110,15 @@ fn numbers_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMa
     Ok(numbers.into_iter().map(|(name, number)| (name, number.unwrap_or(f64::NAN))).collect())
 }
 
+/// What a record without the entry means.
+fn any_time() -> String {
+    "any-time".to_owned()
+}
+
+fn is_any_time(answers: &str) -> bool {
+    answers == any_time()
+}
+
 /// Why an evaluation was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -249,6 +258,9 @@ pub struct RunResult {
     pub threads: usize,
     /// What the method is told beyond images and labels: "none", "task-ends" or "task-ids".
     pub knowledge: String,
+    /// When its answers are what it has learned: "any-time", "task-ends" or "end".
+    #[serde(default = "any_time", skip_serializing_if = "is_any_time")]
+    pub answers: String,
     /// Program version.
     pub version: String,
 }

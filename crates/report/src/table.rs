@@ -142,7 +142,7 @@ impl Cell {
 pub struct Row {
     /// The group's name.
     pub name: String,
-    /// `†`, `‡` or nothing.
+    /// `†`, `‡`, `§`, two of them or nothing.
     pub mark: &'static str,
     /// One cell a column.
     pub cells: Vec<Cell>,
@@ -256,8 +256,12 @@ fn footnotes(setting: &Setting, columns: &[&str], rows: &[Row]) -> Vec<String> {
                 .into(),
         );
     }
-    for (mark, meaning) in [("†", "is told where tasks end"), ("‡", "is told the task of every sample")] {
-        if rows.iter().any(|row| row.mark == mark) {
+    for (mark, meaning) in [
+        ("†", "is told where tasks end"),
+        ("‡", "is told the task of every sample"),
+        ("§", "does not answer at any time: it learns at task ends or at the end of the stream"),
+    ] {
+        if rows.iter().any(|row| row.mark.contains(mark)) {
             notes.push(format!("{mark} {meaning}"));
         }
     }

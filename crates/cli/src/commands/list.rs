@@ -92,13 +92,19 @@ fn methods() -> Vec<Entry> {
             dpcl::methods::Knowledge::TaskEnds => " (is told where tasks end)",
             dpcl::methods::Knowledge::TaskIds => " (is told the task of every sample)",
         };
+        let answers = match info.answers {
+            dpcl::methods::Answers::AnyTime => "",
+            dpcl::methods::Answers::TaskEnds => " (answers as of the last task end)",
+            dpcl::methods::Answers::End => " (answers at the end only)",
+        };
         let facts = json!({
             "knowledge": info.knowledge.name(),
+            "answers": info.answers.name(),
             "section": info.section,
             "memory_scheme": info.memory_scheme,
             "rate": info.rate,
         });
-        Entry { name: info.name, about: format!("{}{told}", info.about), facts }
+        Entry { name: info.name, about: format!("{}{told}{answers}", info.about), facts }
     };
     dpcl::methods::METHODS.iter().map(entry).collect()
 }

@@ -8,6 +8,7 @@ mod cbrs;
 mod clib;
 mod nothing;
 mod pim;
+mod rebuild;
 mod reservoir;
 
 pub use balanced::Balanced;
@@ -15,6 +16,7 @@ pub use cbrs::Cbrs;
 pub use clib::Clib;
 pub use nothing::Nothing;
 pub use pim::{Keep, Pim};
+pub use rebuild::{choose, spread, uncertainty};
 pub use reservoir::Reservoir;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -236,6 +238,13 @@ impl Memory {
             Place::Refuse => {}
         }
         place
+    }
+
+    /// Replaces everything stored, as far as there are slots; the samples have no history yet.
+    pub fn refill(&mut self, mut samples: Vec<Sample>) {
+        samples.truncate(self.capacity);
+        self.history = vec![0.0; samples.len()];
+        self.slots = samples;
     }
 
     /// Moves the history of rehearsed slots towards their new disagreement by `rate`; returns the summed difference

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use self::validation::Validation;
 use super::{
-    Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
+    Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
     perturbed::{Forward, Perturbed},
     read_keys,
     replay::{Replay, rate_name, refuse_disagreement, scheme_name},
@@ -49,6 +49,7 @@ pub const INFO: MethodInfo = MethodInfo {
     name: "bic",
     about: "replay with a teacher; corrects the logits of the newest classes on samples set aside",
     knowledge: Knowledge::TaskEnds,
+    answers: Answers::AnyTime,
     section: "bic",
     memory_scheme: "reservoir",
     rate: "exp-reset",

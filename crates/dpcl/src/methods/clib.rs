@@ -18,7 +18,7 @@ use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
+    Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
     perturbed::Perturbed,
     read_keys,
     replay::{Replay, rate_name, refuse_disagreement, scheme_name},
@@ -40,6 +40,7 @@ pub const INFO: MethodInfo = MethodInfo {
     name: "clib",
     about: "trains on memory alone; keeps the samples that lower the loss on all the others",
     knowledge: Knowledge::None,
+    answers: Answers::AnyTime,
     section: "clib",
     memory_scheme: "clib",
     rate: "clib",

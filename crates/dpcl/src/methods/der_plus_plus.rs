@@ -18,11 +18,11 @@ use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Core, Knowledge, Method, MethodInfo, Step, forward, own_keys, read_keys,
+    Answers, Core, Knowledge, Method, MethodInfo, Step, forward, own_keys, read_keys,
     replay::{Replay, finite},
 };
 use crate::{
-    batch::Batch,
+    batch::{Batch, Batcher},
     config::Config,
     error::{Error, Result},
     memory::{Memory, Place, Sample},
@@ -36,6 +36,7 @@ pub const INFO: MethodInfo = MethodInfo {
     name: "der++",
     about: "experience replay that also holds samples to the logits they were stored with",
     knowledge: Knowledge::None,
+    answers: Answers::AnyTime,
     section: "der",
     memory_scheme: "reservoir",
     rate: "exp-reset",
@@ -100,9 +101,7 @@ impl DerPlusPlus {
             let mut draw = |weight: f64| if weight > 0.0 { memory.draw(rows) } else { Vec::new() };
             (draw(*b), draw(*a))
         };
-        let make = |batcher: &mut crate::batch::Batcher,
-                    stream: &[Sample],
-                    (labelled, matched): (Vec<_>, Vec<_>)| {
+        let make = |batcher: &mut Batcher, stream: &[Sample], (labelled, matched): (Vec<_>, Vec<_>)| {
             (batcher.replay_beside(stream, &labelled, &matched), matched.len())
         };
         let steps =

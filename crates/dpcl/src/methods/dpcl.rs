@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use self::config::{DpclConfig, LossSource, MiHeads, MiPass};
 use super::{
-    Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
+    Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
     perturbed::{Forward, Perturbed, RowLosses},
     read_keys,
     replay::{Replay, rate_name, refuse_disagreement, scheme_name},
@@ -46,6 +46,7 @@ pub const INFO: MethodInfo = MethodInfo {
     name: "dpcl",
     about: "perturbed activations and heads; memory and rate follow the heads' disagreement",
     knowledge: Knowledge::None,
+    answers: Answers::AnyTime,
     section: "dpcl",
     memory_scheme: "pim",
     rate: "pima",

@@ -3,7 +3,9 @@
 //! Loss: mean cross-entropy over the batch, in CutMix form half of the time.
 //! Memory: reservoir. Rate: exponential decay that starts over at every new class.
 
-use super::{Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, no_keys, replay::Replay};
+use super::{
+    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, no_keys, replay::Replay,
+};
 use crate::{
     error::Result,
     memory::{Memory, Sample},
@@ -17,6 +19,7 @@ pub const INFO: MethodInfo = MethodInfo {
     name: "er",
     about: "experience replay: rehearse a reservoir of past samples beside the stream",
     knowledge: Knowledge::None,
+    answers: Answers::AnyTime,
     section: "er",
     memory_scheme: "reservoir",
     rate: "exp-reset",

@@ -12,7 +12,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, own_keys, read_keys, replay::Replay,
+    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, own_keys, read_keys,
+    replay::Replay,
 };
 use crate::{
     config::Config,
@@ -28,6 +29,7 @@ pub const INFO: MethodInfo = MethodInfo {
     name: "er-cpr",
     about: "experience replay whose answers are pulled towards doubt",
     knowledge: Knowledge::None,
+    answers: Answers::AnyTime,
     section: "cpr",
     memory_scheme: "reservoir",
     rate: "exp-reset",

@@ -5,7 +5,8 @@
 //! Online Continual Learning on Class Incremental Blurry Task Configuration (ICLR 2022, arXiv 2110.10031).
 //!
 //! Loss: CE + λ·Σ Ω·(θ − θ*)² over the encoder, heads excluded. After every step, with g the gradient of that whole loss:
-//! F ← (1 − α)·F + α·g². At a task end Ω ← F and θ* ← θ, replacing what was there. Memory and rate: as experience replay.
+//! F ← (1 − α)·F + α·g². At a task end Ω ← F and θ* ← θ, replacing what was there. Memory and rate: as experience replay;
+//! the memory `rm` can be rebuilt at task ends.
 //!
 //! Departures from the paper: the Fisher information follows every step, and is neither averaged over fifty of them
 //! nor normalised; a matrix whose F is still all zero takes g² whole; one whose g is not finite is passed over. The
@@ -16,7 +17,8 @@ use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, own_keys, read_keys, replay::Replay,
+    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, own_keys, read_keys,
+    replay::Replay,
 };
 use crate::{
     config::Config,
@@ -33,6 +35,7 @@ pub const INFO: MethodInfo = MethodInfo {
     name: "ewc++",
     about: "experience replay with weights anchored at the last task end by their importance",
     knowledge: Knowledge::TaskEnds,
+    answers: Answers::AnyTime,
     section: "ewc",
     memory_scheme: "reservoir",
     rate: "exp-reset",
@@ -96,7 +99,7 @@ impl EwcPlusPlus {
     fn new(config: &Config) -> Result<Self> {
         let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
         let anchor = Anchor::new(read_keys(section)?, device::named(&config.settings.device)?);
-        Ok(Self { replay: Replay::new(config)?, anchor })
+        Ok(Self { replay: Replay::told_task_ends(config)?, anchor })
     }
 
     fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {
@@ -138,6 +141,7 @@ impl Method for EwcPlusPlus {
 
     fn task_end(&mut self, core: &mut Core) -> Result<()> {
         self.anchor.settle(core.model.encoder().weights());
+        self.replay.task_end(core);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //!
 //! It is experience replay whose memory keeps nothing, so batches hold the stream half only.
 
-use super::{Knowledge, MethodInfo, er::Er, no_keys, replay::Replay};
+use super::{Answers, Knowledge, MethodInfo, er::Er, no_keys, replay::Replay};
 use crate::error::Error;
 
 /// How the method is listed and built.
@@ -10,6 +10,7 @@ pub const INFO: MethodInfo = MethodInfo {
     name: "finetune",
     about: "the stream alone, no memory: the floor",
     knowledge: Knowledge::None,
+    answers: Answers::AnyTime,
     section: "finetune",
     memory_scheme: "none",
     rate: "exp-reset",

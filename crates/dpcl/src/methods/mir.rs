@@ -13,7 +13,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, own_keys, read_keys,
+    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, own_keys, read_keys,
     replay::{Replay, finite},
 };
 use crate::{
@@ -33,6 +33,7 @@ pub const INFO: MethodInfo = MethodInfo {
     name: "mir",
     about: "experience replay of the stored samples that the next step would hurt most",
     knowledge: Knowledge::None,
+    answers: Answers::AnyTime,
     section: "mir",
     memory_scheme: "reservoir",
     rate: "exp-reset",

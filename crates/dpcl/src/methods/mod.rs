@@ -12,8 +12,12 @@ mod er;
 mod er_cpr;
 mod ewc_plus_plus;
 mod finetune;
+mod gdumb;
+mod joint;
 mod mir;
+mod offline;
 mod perturbed;
+mod rebuild;
 mod refresh;
 mod replay;
 
@@ -59,6 +63,29 @@ impl Knowledge {
     }
 }
 
+/// When what a method answers is what it has learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answers {
+    /// Always.
+    AnyTime,
+    /// At task ends; in between it answers as of the last one.
+    TaskEnds,
+    /// When the stream has ended; before, its answers count for nothing and are not evaluated.
+    End,
+}
+
+impl Answers {
+    /// The name used in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AnyTime => "any-time",
+            Self::TaskEnds => "task-ends",
+            Self::End => "end",
+        }
+    }
+}
+
 /// One training step, for the record.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Step {
@@ -88,6 +115,23 @@ pub trait Method: Persist + Send + Sync {
     /// As for `observe`.
     fn task_end(&mut self, _core: &mut Core) -> Result<()> {
         Ok(())
+    }
+
+    /// The stream has ended; called once, before the last evaluation and after the last `task_end`.
+    ///
+    /// # Errors
+    /// As for `observe`.
+    fn finish(&mut self, _core: &mut Core) -> Result<()> {
+        Ok(())
+    }
+
+    /// Takes some of the training steps that `task_end` or `finish` left to do; none when all are taken. Called again
+    /// and again after both, so that long work can be watched and stopped.
+    ///
+    /// # Errors
+    /// As for `observe`.
+    fn catch_up(&mut self, _core: &mut Core) -> Result<Vec<Step>> {
+        Ok(Vec::new())
     }
 
     /// Answers for clean images, in evaluation mode; changes nothing.
@@ -125,6 +169,8 @@ pub struct MethodInfo {
     pub about: &'static str,
     /// What it is told.
     pub knowledge: Knowledge,
+    /// When its answers are up to date.
+    pub answers: Answers,
     /// Name of its table of own keys.
     pub section: &'static str,
     /// Memory scheme unless configured; "none" for methods without memory.
@@ -151,7 +197,9 @@ pub const METHODS: &[MethodInfo] = &[
     clib::INFO,
     bic::INFO,
     ewc_plus_plus::INFO,
+    gdumb::INFO,
     finetune::INFO,
+    joint::INFO,
 ];
 
 /// The method of that name.

@@ -12,7 +12,11 @@ use crate::{
     stream::{Full, StreamBuffer},
 };
 
-use super::{Core, Step, refresh::Refresh};
+use super::{
+    Core, Step,
+    rebuild::{self, Rebuild},
+    refresh::Refresh,
+};
 
 /// Stream buffer, memory and rate of one method.
 pub struct Replay {
@@ -24,6 +28,7 @@ pub struct Replay {
     memory_rows: usize,
     /// Measures the losses of stored samples, where memory or rate ask for them.
     refresh: Option<Refresh>,
+    rebuild: Option<Rebuild>,
 }
 
 impl Replay {
@@ -40,11 +45,22 @@ impl Replay {
         Self::with(config, memory, rate)
     }
 
+    /// The same for methods that call [`Replay::task_end`], so that the memory can be rebuilt there.
+    ///
+    /// # Errors
+    /// As for [`Replay::new`]; when a rebuild is asked for of a memory that has none.
+    pub fn told_task_ends(config: &Config) -> Result<Self> {
+        let mut plain = config.clone();
+        plain.settings.rm_rebuild = false;
+        Ok(Self { rebuild: Rebuild::new(config)?, ..Self::new(&plain)? })
+    }
+
     /// The same with a memory and a rate that are already set up.
     ///
     /// # Errors
-    /// When the configuration was not resolved.
+    /// When the configuration was not resolved or asks for a rebuild at task ends.
     pub fn with(config: &Config, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
+        rebuild::refuse(config)?;
         let batch = config.settings.batch.ok_or_else(|| missing("batch"))?;
         Self::with_rows(config, memory, rate, [batch / 2, batch - batch / 2])
     }
@@ -61,7 +77,8 @@ impl Replay {
     ) -> Result<Self> {
         let updates = config.settings.updates.ok_or_else(|| missing("updates"))?;
         let refresh = Refresh::wanted(&config.settings, &memory, &*rate)?;
-        Ok(Self { buffer: StreamBuffer::new(stream_rows, updates), memory, rate, memory_rows, refresh })
+        let buffer = StreamBuffer::new(stream_rows, updates);
+        Ok(Self { buffer, memory, rate, memory_rows, refresh, rebuild: None })
     }
 
     /// A sample arrives: heads grow and the rate hears of a new class; a full buffer is handed out.
@@ -162,7 +179,17 @@ impl Replay {
     /// Offers every sample of a buffer to the memory, in order of arrival.
     pub fn remember(&mut self, full: &Full<Sample>) {
         for sample in &full.items {
-            self.memory.offer(sample, 0.0);
+            let place = self.memory.offer(sample, 0.0);
+            if let Some(rebuild) = &mut self.rebuild {
+                rebuild.offered(sample, place, self.memory.slots().len());
+            }
+        }
+    }
+
+    /// A task ended: the memory is rebuilt if it is to be.
+    pub fn task_end(&mut self, core: &Core) {
+        if let Some(rebuild) = &mut self.rebuild {
+            rebuild.task_end(core, &mut self.memory);
         }
     }
 }
@@ -209,7 +236,8 @@ pub fn refuse_disagreement(config: &Config, memory: &Memory, rate: &dyn Rate) ->
     Ok(())
 }
 
-fn missing(key: &str) -> Error {
+/// What is wrong with a configuration that lacks a key which resolving fills in.
+pub fn missing(key: &str) -> Error {
     Error::bad_key(key, "has no value: the configuration was not resolved")
 }
 
@@ -224,6 +252,9 @@ impl Persist for Replay {
         if let Some(refresh) = &self.refresh {
             state.save_part("refresh", refresh);
         }
+        if let Some(rebuild) = &self.rebuild {
+            state.save_part("rebuild", rebuild);
+        }
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
@@ -237,8 +268,11 @@ impl Persist for Replay {
         self.buffer.restore(items, state.get("buffer.credit")?);
         state.load_part("memory", &mut self.memory)?;
         state.load_part("rate", &mut *self.rate)?;
-        match &mut self.refresh {
-            Some(refresh) => state.load_part("refresh", refresh),
+        if let Some(refresh) = &mut self.refresh {
+            state.load_part("refresh", refresh)?;
+        }
+        match &mut self.rebuild {
+            Some(rebuild) => state.load_part("rebuild", rebuild),
             None => Ok(()),
         }
     }

@@ -19,6 +19,9 @@ pub struct Standing {
     pub samples: u64,
     /// Tasks ended.
     pub tasks: usize,
+    /// How far the end of the task after those has come.
+    #[serde(default)]
+    pub ending: Ending,
     /// How far the event log went.
     pub log: Mark,
     /// Steps since the last progress event.
@@ -35,6 +38,19 @@ pub struct Standing {
     pub evaluating: f64,
     /// Peak resident memory of the processes that made the run so far.
     pub peak_memory_bytes: u64,
+}
+
+/// What a method has been told of the end of a task and has not caught up with yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// Nothing.
+    #[default]
+    NotYet,
+    /// That the task has ended.
+    Task,
+    /// That the stream has ended too, if it has.
+    Stream,
 }
 
 /// A place in the event log and what stands before it.

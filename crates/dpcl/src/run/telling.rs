@@ -82,6 +82,7 @@ impl Execution<'_> {
             isa: dpcl_kernels::isa_name().to_owned(),
             threads: process::threads(settings.threads),
             knowledge: self.learner.knowledge().name().to_owned(),
+            answers: self.learner.answers().name().to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }

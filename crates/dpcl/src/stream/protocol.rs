@@ -46,6 +46,11 @@ impl Credit {
         self.samples as f64 * updates_per_sample - self.updates as f64
     }
 
+    /// Whole steps that so many samples earn at the given rate.
+    pub fn earned(samples: u64, updates_per_sample: f64) -> u64 {
+        (samples as f64 * updates_per_sample + SHORTFALL).max(0.0) as u64
+    }
+
     fn spend(&mut self, updates_per_sample: f64) -> usize {
         let whole = (self.left(updates_per_sample) + SHORTFALL).max(0.0) as usize;
         self.updates += whole as u64;

@@ -62,6 +62,7 @@ fn escape(text: &str) -> String {
             '±' => escaped.push_str("$\\pm$"),
             '†' => escaped.push_str("$^\\dagger$"),
             '‡' => escaped.push_str("$^\\ddagger$"),
+            '§' => escaped.push_str("$^\\S$"),
             '–' => escaped.push_str("--"),
             '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
                 escaped.push('\\');

@@ -208,6 +208,7 @@ impl Plan {
             isa: "avx2".into(),
             threads: 2,
             knowledge: self.knowledge.into(),
+            answers: "any-time".into(),
             version: "0.1.0".into(),
         }
     }

@@ -1,0 +1,153 @@
+//! GDumb: keep a balanced memory, ignore the stream otherwise, and train a fresh network on the memory whenever an
+//! answer is due.
+//!
+//! Paper: GDumb: A Simple Approach that Questions Our Progress in Continual Learning (ECCV 2020).
+//!
+//! Loss: mean cross-entropy over uniform batches of the memory, in CutMix form half of the time. Memory: `rm`, the greedy
+//! balanced sampler. Training starts from the network the run began with, at every task end and at the end of the
+//! stream.
+//!
+//! Departures from the paper: as many steps as the stream has earned so far, with the optimiser and rate of the other
+//! methods, instead of 256 epochs with warm restarts, so that budgets are equal. Between task ends the last trained
+//! network answers; before the first one the answer is the class met first. It is therefore no any-time learner.
+
+use super::{
+    Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, no_keys,
+    offline::Offline,
+    rebuild,
+    replay::{missing, scheme_name},
+    scores,
+};
+use crate::{
+    config::Config,
+    data::Image,
+    error::{Error, Result},
+    memory::{Memory, Sample},
+    state::{Persist, State},
+    stream::Credit,
+};
+
+/// How the method is listed and built.
+pub const INFO: MethodInfo = MethodInfo {
+    name: "gdumb",
+    about: "a fresh network trained on a balanced memory alone, at every task end",
+    knowledge: Knowledge::TaskEnds,
+    answers: Answers::TaskEnds,
+    section: "gdumb",
+    memory_scheme: "rm",
+    rate: "exp-reset",
+    keep_adam: false,
+    cutmix: 0.5,
+    check: no_keys,
+    build: |config| Ok(Box::new(Gdumb::new(config)?)),
+};
+
+/// A memory, and a network trained on it from time to time.
+pub struct Gdumb {
+    memory: Memory,
+    updates: f64,
+    samples: u64,
+    /// Classes met; those of the network are the ones it was trained with.
+    classes: usize,
+    /// Samples seen when the last training began.
+    trained_at: u64,
+    /// The network the run began with.
+    start: State,
+    offline: Offline,
+}
+
+impl Gdumb {
+    fn new(config: &Config) -> Result<Self> {
+        rebuild::refuse(config)?;
+        let settings = &config.settings;
+        let memory = Memory::new(
+            scheme_name(config)?,
+            settings.memory.ok_or_else(|| missing("memory"))?,
+            settings.seed,
+        )?;
+        if memory.needs_disagreement() || memory.capacity() == 0 {
+            let problem =
+                "gdumb learns from its memory alone, and has no disagreement to fill it by; try `rm`";
+            return Err(Error::bad_key("memory_scheme", problem));
+        }
+        Ok(Self {
+            memory,
+            updates: settings.updates.ok_or_else(|| missing("updates"))?,
+            samples: 0,
+            classes: 0,
+            trained_at: 0,
+            start: State::default(),
+            offline: Offline::new(config)?,
+        })
+    }
+}
+
+impl Method for Gdumb {
+    fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>> {
+        if self.samples == 0 {
+            core.model.save(&mut self.start);
+        }
+        self.samples += 1;
+        self.classes = self.classes.max(sample.class + 1);
+        self.memory.offer(&sample, 0.0);
+        Ok(Vec::new())
+    }
+
+    fn flush(&mut self, _core: &mut Core) -> Result<Vec<Step>> {
+        Ok(Vec::new())
+    }
+
+    fn task_end(&mut self, core: &mut Core) -> Result<()> {
+        if self.trained_at == self.samples {
+            return Ok(());
+        }
+        self.trained_at = self.samples;
+        core.model.load(&self.start)?;
+        (0..self.classes).for_each(|_| core.model.grow(core.growth));
+        self.offline.begin(Credit::earned(self.samples, self.updates))
+    }
+
+    fn finish(&mut self, core: &mut Core) -> Result<()> {
+        self.task_end(core)
+    }
+
+    fn catch_up(&mut self, core: &mut Core) -> Result<Vec<Step>> {
+        self.offline.slice(core, self.memory.slots())
+    }
+
+    fn predict(&self, core: &Core, images: &[Image]) -> Result<Vec<Scores>> {
+        if self.trained_at == 0 {
+            let mut first_class = vec![0.0; self.classes];
+            first_class[0] = 1.0;
+            return Ok(vec![Scores::of(&[first_class]); images.len()]);
+        }
+        let mut answers = scores(core.logits(images));
+        // Classes met since the last training have no logit.
+        answers.iter_mut().for_each(|answer| answer.probabilities.resize(self.classes, 0.0));
+        Ok(answers)
+    }
+
+    fn memory(&self) -> Option<&Memory> {
+        Some(&self.memory)
+    }
+}
+
+impl Persist for Gdumb {
+    fn save(&self, state: &mut State) {
+        state.save_part("memory", &self.memory);
+        state.put("samples", &self.samples);
+        state.put("classes", &self.classes);
+        state.put("trained_at", &self.trained_at);
+        state.save_part("start", &self.start);
+        state.save_part("offline", &self.offline);
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        state.load_part("memory", &mut self.memory)?;
+        self.samples = state.get("samples")?;
+        self.classes = state.get("classes")?;
+        self.trained_at = state.get("trained_at")?;
+        state.load_part("start", &mut self.start)?;
+        state.load_part("offline", &mut self.offline)
+    }
+}

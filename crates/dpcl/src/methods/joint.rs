@@ -1,0 +1,146 @@
+//! Training on all samples of the stream together, once it has ended: the ceiling that no learner of a stream is
+//! expected to pass.
+//!
+//! Loss: mean cross-entropy over uniform batches of everything kept, in CutMix form half of the time. As many steps as
+//! the stream has earned, or a given number of epochs. Rate: exponential decay that never starts over.
+//!
+//! It keeps every sample, so the memory budget does not bind it. It answers at the end only: nothing it says before
+//! is evaluated, and forgetting is not defined.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Answers, Core, Knowledge, Method, MethodInfo, Step, offline::Offline, own_keys, read_keys,
+    replay::missing,
+};
+use crate::{
+    config::Config,
+    error::{Error, Result},
+    memory::{Memory, Sample, load_images, save_images},
+    state::{Persist, State},
+    stream::Credit,
+};
+
+/// How the method is listed and built.
+pub const INFO: MethodInfo = MethodInfo {
+    name: "joint",
+    about: "keeps every sample and learns them all together when the stream has ended: the ceiling",
+    knowledge: Knowledge::None,
+    answers: Answers::End,
+    section: "joint",
+    memory_scheme: "none",
+    rate: "exp-reset",
+    keep_adam: false,
+    cutmix: 0.5,
+    check: |section| own_keys(section, JointConfig::check),
+    build: |config| Ok(Box::new(Joint::new(config)?)),
+};
+
+/// Own keys of `joint`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct JointConfig {
+    /// Passes over all samples, at least 0; 0 takes as many steps as the stream has earned.
+    pub epochs: f64,
+}
+
+impl JointConfig {
+    fn check(&self) -> Result<()> {
+        if !(self.epochs >= 0.0 && self.epochs.is_finite()) {
+            return Err(Error::bad_key("epochs", format!("must be at least 0, not {}", self.epochs)));
+        }
+        Ok(())
+    }
+}
+
+/// Everything at once.
+pub struct Joint {
+    config: JointConfig,
+    batch: usize,
+    updates: f64,
+    samples: Vec<Sample>,
+    offline: Offline,
+}
+
+impl Joint {
+    fn new(config: &Config) -> Result<Self> {
+        if config.settings.memory_scheme.as_deref() != Some(INFO.memory_scheme) {
+            let problem = "joint keeps every sample; use `gdumb` to learn from a memory alone";
+            return Err(Error::bad_key("memory_scheme", problem));
+        }
+        let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
+        Ok(Self {
+            config: read_keys(section)?,
+            batch: config.settings.batch.ok_or_else(|| missing("batch"))?,
+            updates: config.settings.updates.ok_or_else(|| missing("updates"))?,
+            samples: Vec::new(),
+            offline: Offline::new(config)?,
+        })
+    }
+}
+
+impl Method for Joint {
+    fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>> {
+        core.meet(sample.class);
+        self.samples.push(sample);
+        Ok(Vec::new())
+    }
+
+    fn flush(&mut self, _core: &mut Core) -> Result<Vec<Step>> {
+        Ok(Vec::new())
+    }
+
+    fn finish(&mut self, _core: &mut Core) -> Result<()> {
+        self.offline.begin(steps(self.config.epochs, self.samples.len(), self.batch, self.updates))
+    }
+
+    fn catch_up(&mut self, core: &mut Core) -> Result<Vec<Step>> {
+        self.offline.slice(core, &self.samples)
+    }
+
+    fn memory(&self) -> Option<&Memory> {
+        None
+    }
+}
+
+impl Persist for Joint {
+    fn save(&self, state: &mut State) {
+        let classes: Vec<usize> = self.samples.iter().map(|sample| sample.class).collect();
+        state.put("classes", &classes);
+        save_images("images", self.samples.iter().map(|sample| &sample.image), state);
+        state.save_part("offline", &self.offline);
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        let classes: Vec<usize> = state.get("classes")?;
+        let images = load_images("images", state)?;
+        if images.len() != classes.len() {
+            let problem = format!("holds {} images and {} classes", images.len(), classes.len());
+            return Err(Error::BadState { key: "classes".into(), problem });
+        }
+        self.samples =
+            images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
+        state.load_part("offline", &mut self.offline)
+    }
+}
+
+/// Training steps for so many samples: those of the epochs, or those the stream has earned.
+fn steps(epochs: f64, samples: usize, batch: usize, updates: f64) -> u64 {
+    if epochs > 0.0 {
+        (epochs * samples as f64 / batch as f64).ceil() as u64
+    } else {
+        Credit::earned(samples as u64, updates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_earned_or_counted_in_epochs() {
+        assert_eq!(steps(0.0, 1_000, 16, 3.0), 3_000);
+        assert_eq!(steps(0.0, 70, 64, 0.25), 17);
+        assert_eq!(steps(2.0, 100, 16, 3.0), 13);
+    }
+}

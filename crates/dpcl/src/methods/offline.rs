@@ -1,0 +1,111 @@
+//! Training on a fixed set of samples, in slices: what methods do that learn when the stream pauses.
+//!
+//! A slice is short, so that whoever drives the learner can show progress or stop between two of them. Where the slices
+//! are cut changes nothing in what is learned.
+
+use crate::{
+    batch::ahead,
+    config::Config,
+    error::{Error, Result},
+    memory::Sample,
+    random::Random,
+    rate::{self, Rate},
+    state::{Persist, State},
+};
+
+use super::{
+    Core, Step, batch_loss, forward,
+    replay::{finite, missing, rate_name},
+};
+
+/// Steps in a slice.
+const SLICE: u64 = 32;
+
+/// Steps still to take, and what they are taken with.
+pub struct Offline {
+    batch: usize,
+    left: u64,
+    draws: Random,
+    rate: Box<dyn Rate>,
+    fresh_rate: Box<dyn Fn() -> Result<Box<dyn Rate>> + Send + Sync>,
+}
+
+impl Offline {
+    /// Nothing to do yet. Batches and rate are the configured ones.
+    ///
+    /// # Errors
+    /// When the rate does not exist or follows disagreement, of which there is none here.
+    pub fn new(config: &Config) -> Result<Self> {
+        let (name, settings) = (rate_name(config)?.to_owned(), config.settings.clone());
+        let fresh_rate = move || rate::build(&name, &settings);
+        let rate = fresh_rate()?;
+        if rate.needs_disagreement() {
+            let problem = "needs heads that disagree while the stream comes in; try `exp-reset`";
+            return Err(Error::bad_key("rate", problem));
+        }
+        Ok(Self {
+            batch: config.settings.batch.ok_or_else(|| missing("batch"))?,
+            left: 0,
+            draws: Random::named(config.settings.seed, "offline-draws"),
+            rate,
+            fresh_rate: Box::new(fresh_rate),
+        })
+    }
+
+    /// Asks for so many steps, the rate starting over; steps left from before are forgotten.
+    ///
+    /// # Errors
+    /// When the rate cannot be built.
+    pub fn begin(&mut self, steps: u64) -> Result<()> {
+        self.left = steps;
+        self.rate = (self.fresh_rate)()?;
+        Ok(())
+    }
+
+    /// Takes some of the steps that are left, each on a uniform draw of `samples`; none means that all are taken.
+    ///
+    /// # Errors
+    /// When a loss is not finite.
+    pub fn slice(&mut self, core: &mut Core, samples: &[Sample]) -> Result<Vec<Step>> {
+        if samples.is_empty() {
+            self.left = 0;
+        }
+        let Self { batch, left, draws, rate, .. } = self;
+        let Core { model, batcher, .. } = core;
+        let (count, size) = ((*left).min(SLICE) as usize, batcher.size());
+        let mut steps = Vec::with_capacity(count);
+        let make = || {
+            let drawn = draws.distinct(samples.len(), *batch).into_iter();
+            let drawn: Vec<Sample> = drawn.map(|position| samples[position].clone()).collect();
+            batcher.replay(&drawn, &[])
+        };
+        ahead(count, make, |batch| {
+            let mut pass = model.pass();
+            let logits = forward(model, &mut pass, &batch, size);
+            let loss = batch_loss(logits, &batch);
+
+            let outcome = pass.backward(&loss);
+            let loss = outcome.loss;
+            model.update(outcome, rate.rate());
+            steps.push(Step { loss: finite(loss, rate.rate(), batch.labels)?, rate: rate.rate() });
+            rate.stepped();
+            *left -= 1;
+            Ok(())
+        })?;
+        Ok(steps)
+    }
+}
+
+impl Persist for Offline {
+    fn save(&self, state: &mut State) {
+        state.put("left", &self.left);
+        state.put("draws", &self.draws);
+        state.save_part("rate", &*self.rate);
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        self.left = state.get("left")?;
+        self.draws = state.get("draws")?;
+        state.load_part("rate", &mut *self.rate)
+    }
+}
