@@ -2,6 +2,8 @@
 //!
 //! Only here are tasks known, and only for the evaluator and for methods that declare that they need task ends.
 
+mod bad_image;
+
 use std::{
     sync::{
         Arc,
@@ -13,7 +15,7 @@ use std::{
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use dpcl_report::{
     metrics::{accuracy, metrics},
-    record::{ClassCount, EvaluationKind, Event, FORMAT, RunResult},
+    record::{BadImages, ClassCount, EvaluationKind, Event, FORMAT, RunResult},
 };
 
 use crate::{
@@ -72,7 +74,8 @@ impl Run {
     pub fn open(config: &Config) -> Result<Self> {
         let mut config = config.resolve()?;
         let settings = &mut config.settings;
-        let dataset = data::open(&settings.dataset, settings.data_dir.as_deref(), settings.size)?;
+        let (directory, size) = (settings.data_dir.as_deref(), settings.size);
+        let dataset = data::open_with(&settings.dataset, directory, size, settings.on_bad_image)?;
         settings.size = Some(dataset.size);
         settings.mean.get_or_insert(dataset.mean);
         settings.std.get_or_insert(dataset.std);
@@ -114,7 +117,7 @@ impl Run {
         let learner = Learner::new(&self.config, shape)?;
         Execution {
             run: self,
-            test: TestSet::new(&self.dataset, &self.parts),
+            test: TestSet::new(&self.dataset, &self.parts, self.config.settings.on_bad_image),
             learner,
             events: Vec::new(),
             unreported: Vec::new(),
@@ -158,11 +161,16 @@ impl Execution<'_> {
         let mut images = images.into_iter();
         for (number, task) in schedule.tasks.iter().enumerate() {
             for &position in &task.samples {
-                let image = images.next().ok_or(Error::Interrupted)??;
-                self.sample(&image, self.run.dataset.train.labels[position], total, watch)?;
+                match images.next().ok_or(Error::Interrupted)? {
+                    Ok(image) => {
+                        self.sample(&image, self.run.dataset.train.labels[position], total, watch)?;
+                    }
+                    Err(problem) => self.pass_over(position, problem, watch)?,
+                }
             }
             self.end_task(number, watch)?;
         }
+        self.refuse_nothing_learned(total)?;
         if let Some(glimpse) = self.glimpse() {
             self.emit(glimpse, watch)?;
         }
@@ -257,7 +265,11 @@ impl Execution<'_> {
         };
         let classes = match classes {
             Some(classes) => classes,
-            None => self.test.evaluate(&self.learner)?,
+            None => {
+                let answers = self.test.evaluate(&self.learner)?;
+                self.note_unread(&answers.unread, watch)?;
+                answers.classes
+            }
         };
         self.evaluating += begin.elapsed();
         self.accuracy = accuracy(&classes);
@@ -329,6 +341,7 @@ impl Execution<'_> {
             metrics: metrics(&self.events),
             updates: self.learner.updates(),
             samples: self.learner.samples(),
+            bad_images: BadImages::of(&self.events),
             train_seconds: (elapsed - self.evaluating).as_secs_f64(),
             eval_seconds: self.evaluating.as_secs_f64(),
             peak_memory_bytes: process::peak_memory_bytes(),

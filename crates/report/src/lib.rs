@@ -30,6 +30,7 @@ pub use unfinished::Unfinished;
 
 use group::{Run, Setting};
 use read::Record;
+use record::BadImages;
 
 /// Runs sorted for comparison, ready to be shown.
 #[derive(Clone, Debug)]
@@ -56,6 +57,7 @@ impl Report {
             match Run::of(record) {
                 Some(run) => {
                     notes.extend(disagreement(&run));
+                    notes.extend(left_out(&run));
                     runs.push(run);
                 }
                 None => unfinished.push(left),
@@ -114,6 +116,15 @@ fn disagreement(run: &Run) -> Option<String> {
     let path = run.record.path.display();
     (!names.is_empty()).then(|| {
         format!("{path}: result.json disagrees with events.jsonl on {}; the events count", names.join(", "))
+    })
+}
+
+/// Numbers from fewer images than the set has are told as such.
+fn left_out(run: &Run) -> Option<String> {
+    let BadImages { stream, test } = BadImages::of(&run.record.events);
+    let path = run.record.path.display();
+    (stream + test > 0).then(|| {
+        format!("{path}: {stream} stream and {test} test images could not be read and were left out")
     })
 }
 

@@ -156,7 +156,7 @@ impl Check {
                 self.class(*class)?;
                 self.advance(*samples)
             }
-            Event::Progress { samples, .. } => self.advance(*samples),
+            Event::Progress { samples, .. } | Event::BadImage { samples, .. } => self.advance(*samples),
             Event::Evaluation { samples, kind, classes, .. } => {
                 if let EvaluationKind::TaskEnd(task) = kind {
                     self.task(*task)?;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Dataset, Image, ImageSource, Policy, Split, Statistics,
+    Dataset, Image, ImageSource, OnBadImage, Policy, Split, Statistics,
     decode::{check_size, read_image},
     padding_for, statistics,
 };
@@ -57,6 +57,16 @@ pub(super) fn policy_for(size: usize) -> Policy {
 /// When there is no `train` or no `test` or `val`, when their classes differ, when a class has no images, or when one
 /// of the measured images cannot be decoded.
 pub fn open(directory: &Path, size: usize, given: Option<Statistics>) -> Result<Dataset> {
+    open_with(directory, size, given, OnBadImage::Fail)
+}
+
+/// The same; what `on_bad_image` says holds for the images that are measured.
+pub(super) fn open_with(
+    directory: &Path,
+    size: usize,
+    given: Option<Statistics>,
+    on_bad_image: OnBadImage,
+) -> Result<Dataset> {
     check_size(size)?;
     let train_folder = directory.join("train");
     let test_folder = test_folder(directory);
@@ -78,7 +88,7 @@ pub fn open(directory: &Path, size: usize, given: Option<Statistics>) -> Result<
         Some(statistics) => statistics,
         None => {
             let positions = statistics::evenly_spaced(train.labels.len(), MOST_MEASURED);
-            statistics::measure(&*train.images, &positions)?
+            statistics::measure(&*train.images, &positions, on_bad_image)?
         }
     };
     Ok(Dataset {

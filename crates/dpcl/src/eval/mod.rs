@@ -8,8 +8,8 @@ use std::sync::Arc;
 use dpcl_report::record::ClassCount;
 
 use crate::{
-    data::{Ahead, Dataset, Image, ImageSource},
-    error::Result,
+    data::{Ahead, Dataset, ImageSource, OnBadImage},
+    error::{Error, Result},
     learner::{Label, Learner},
     stream::Parts,
 };
@@ -18,6 +18,15 @@ use crate::{
 pub struct TestSet {
     images: Arc<dyn ImageSource>,
     positions: Vec<Vec<usize>>,
+    on_bad_image: OnBadImage,
+}
+
+/// What an evaluation found.
+pub struct Answers {
+    /// Right answers of every class met, by class number; images that could not be read are in no total.
+    pub classes: Vec<ClassCount>,
+    /// Positions of the test images that could not be read.
+    pub unread: Vec<usize>,
 }
 
 /// Images answered at once.
@@ -25,7 +34,7 @@ const ROWS: usize = 128;
 
 impl TestSet {
     /// The official test images, or the training images held out from the stream.
-    pub fn new(dataset: &Dataset, parts: &Parts) -> Self {
+    pub fn new(dataset: &Dataset, parts: &Parts, on_bad_image: OnBadImage) -> Self {
         let classes = dataset.classes.len();
         let mut positions = vec![Vec::new(); classes];
         let images = match parts.heldout() {
@@ -40,14 +49,14 @@ impl TestSet {
                 Arc::clone(&dataset.test.images)
             }
         };
-        Self { images, positions }
+        Self { images, positions, on_bad_image }
     }
 
     /// Counts right answers on the test images of every class the learner has met.
     ///
     /// # Errors
-    /// When a test image cannot be read.
-    pub fn evaluate(&self, learner: &Learner) -> Result<Vec<ClassCount>> {
+    /// When a test image cannot be read, unless such are to be skipped.
+    pub fn evaluate(&self, learner: &Learner) -> Result<Answers> {
         let numbers: Vec<usize> = learner.labels().iter().map(number).collect();
         let queue: Vec<(usize, usize)> = numbers
             .iter()
@@ -60,14 +69,41 @@ impl TestSet {
             .collect();
         let positions = queue.iter().map(|&(_, position)| position).collect();
         let mut decoded = Ahead::new(Arc::clone(&self.images), positions, ROWS);
+        let mut unread = Vec::new();
         for chunk in queue.chunks(ROWS) {
-            let images: Vec<Image> = decoded.by_ref().take(chunk.len()).collect::<Result<_>>()?;
-            for (scores, &(met, _)) in learner.scores(&images)?.iter().zip(chunk) {
+            let (mut images, mut classes) =
+                (Vec::with_capacity(chunk.len()), Vec::with_capacity(chunk.len()));
+            for (&(met, position), image) in chunk.iter().zip(decoded.by_ref()) {
+                match image {
+                    Ok(image) => {
+                        images.push(image);
+                        classes.push(met);
+                    }
+                    Err(problem) if self.on_bad_image == OnBadImage::Fail => {
+                        return Err(self.bad_image(position, problem));
+                    }
+                    Err(_) => {
+                        counts[met].total -= 1;
+                        unread.push(position);
+                    }
+                }
+            }
+            for (scores, met) in learner.scores(&images)?.iter().zip(classes) {
                 counts[met].correct += u64::from(scores.best() == met);
             }
         }
         counts.sort_by_key(|count| count.class);
-        Ok(counts)
+        unread.sort_unstable();
+        Ok(Answers { classes: counts, unread })
+    }
+
+    /// What a test image is called inside its set, if it is a file.
+    pub fn file_name(&self, position: usize) -> Option<String> {
+        self.images.file_name(position)
+    }
+
+    fn bad_image(&self, position: usize, problem: Error) -> Error {
+        Error::BadImage { what: format!("test image {position}"), source: Box::new(problem) }
     }
 }
 

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use dpcl_report::metrics::metrics;
 use dpcl_report::read::Record;
 use dpcl_report::record::{
-    CONFIG_FILE, ClassCount, ERROR_FILE, EVENTS_FILE, EvaluationKind, Event, FORMAT, RESULT_FILE, RunResult,
+    BadImages, CONFIG_FILE, ClassCount, ERROR_FILE, EVENTS_FILE, EvaluationKind, Event, FORMAT, RESULT_FILE,
+    RunResult,
 };
 
 /// A method and a stream to make records of.
@@ -173,6 +174,7 @@ impl Plan {
             metrics: metrics(events),
             updates,
             samples,
+            bad_images: BadImages::default(),
             train_seconds: updates as f64 / 1000.0 * self.slowness * (1.0 + 0.02 * noise(seed, 1, 4)),
             eval_seconds: updates as f64 / 1000.0 * 0.9,
             peak_memory_bytes: 380_000_000 + (self.slowness * 2e7) as u64 + seed * 1_000_000,
