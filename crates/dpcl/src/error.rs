@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::checkpoint::Flaw;
+
 /// Everything that can go wrong while reading data, building a run or learning.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -95,6 +97,15 @@ pub enum Error {
         problem: String,
     },
 
+    /// A file that cannot be taken up as a checkpoint.
+    #[error("{} {flaw}", path.display())]
+    BadCheckpoint {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        flaw: Flaw,
+    },
+
     /// An image of another shape than the learner was made for.
     #[error("an image of {found} was given to a learner of {expected}")]
     WrongShape {
@@ -151,6 +162,11 @@ impl Error {
         Self::BadData { path: path.into(), problem: problem.into(), hint: hint.into() }
     }
 
+    /// A file that cannot be taken up as a checkpoint.
+    pub fn bad_checkpoint(path: impl Into<PathBuf>, flaw: Flaw) -> Self {
+        Self::BadCheckpoint { path: path.into(), flaw }
+    }
+
     /// A configuration value that cannot be run.
     pub fn bad_key(key: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::BadKey { key: key.into(), problem: problem.into() }
@@ -175,6 +191,7 @@ impl Error {
                 let first = source.hint().unwrap_or_else(|| "put the file back".into());
                 Some(format!("{first}; or go on without such images with `--on-bad-image skip`"))
             }
+            Self::BadCheckpoint { flaw, .. } => Some(flaw.hint()),
             Self::UnknownName { known, .. } => Some(format!("known names: {}", known.join(", "))),
             Self::OtherConfig { .. } => {
                 Some("give another `--name` or `--out`; records are never overwritten".into())

@@ -3,6 +3,8 @@
 //! Labels are any strings or integers; classes are numbered here in order of first arrival and are never announced
 //! in advance.
 
+mod keep;
+
 use std::{collections::HashMap, fmt, path::Path};
 
 use serde::{Deserialize, Serialize};
@@ -17,9 +19,7 @@ use crate::{
     memory::{Memory, Sample},
     methods::{self, Core, Knowledge, Method, Step},
     model::{Architecture, Growth, Model},
-    process,
-    state::{Persist, State},
-    weights_file,
+    process, weights_file,
 };
 
 /// Size of the images a learner takes.
@@ -135,6 +135,15 @@ impl Learner {
     /// # Errors
     /// When the configuration or the shape cannot be run, or the file of initial weights cannot be read.
     pub fn new(config: &Config, shape: Shape) -> Result<Self> {
+        let mut learner = Self::blank(config, shape)?;
+        if let Some(path) = &learner.config.settings.weights {
+            weights_file::load_encoder(Path::new(path), learner.core.model.encoder_mut())?;
+        }
+        Ok(learner)
+    }
+
+    /// A learner with freshly drawn weights, whatever file the configuration names.
+    fn blank(config: &Config, shape: Shape) -> Result<Self> {
         if shape.channels != 3 || shape.height != shape.width {
             let expected = "square images with 3 colours".into();
             return Err(Error::WrongShape { expected, found: shape.to_string() });
@@ -149,10 +158,7 @@ impl Learner {
         let architecture =
             Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
         let method = (info.build)(&config)?;
-        let mut model = Model::new(architecture, method.heads(), settings.seed, &device);
-        if let Some(path) = &settings.weights {
-            weights_file::load_encoder(Path::new(path), model.encoder_mut())?;
-        }
+        let model = Model::new(architecture, method.heads(), settings.seed, &device);
         let growth = Growth {
             keep_bias: settings.head_keep_bias,
             keep_moments: settings.head_keep_adam.unwrap_or(info.keep_adam),
@@ -277,6 +283,11 @@ impl Learner {
         &self.config
     }
 
+    /// Size of the images it takes.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
     /// The memory, for methods that have one.
     pub fn memory(&self) -> Option<&Memory> {
         self.method.memory()
@@ -300,25 +311,6 @@ impl Learner {
             return Err(Error::WrongShape { expected: self.shape.to_string(), found: found.to_string() });
         }
         Ok(())
-    }
-}
-
-impl Persist for Learner {
-    fn save(&self, state: &mut State) {
-        state.put("labels", &self.labels);
-        state.put("samples", &self.samples);
-        state.put("updates", &self.updates);
-        state.save_part("core", &self.core);
-        state.save_part("method", &*self.method);
-    }
-
-    fn load(&mut self, state: &State) -> Result<()> {
-        self.labels = state.get("labels")?;
-        self.numbers = self.labels.iter().cloned().zip(0..).collect();
-        self.samples = state.get("samples")?;
-        self.updates = state.get("updates")?;
-        state.load_part("core", &mut self.core)?;
-        state.load_part("method", &mut *self.method)
     }
 }
 

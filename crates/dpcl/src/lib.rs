@@ -26,6 +26,12 @@
 //!
 //! let answer = learner.predict(&bright)?;
 //! assert_eq!(answer.probabilities.len(), 2);
+//!
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("sky.ckpt");
+//! learner.save(&path)?; // everything: weights, optimiser, memory, generators
+//! let mut again = Learner::load(&path)?; // goes on bit for bit
+//! again.observe(&dark, "night")?;
 //! # Ok(())
 //! # }
 //! ```
@@ -33,6 +39,7 @@
 pub mod augment;
 pub mod batch;
 pub mod bench;
+pub mod checkpoint;
 pub mod config;
 pub mod data;
 pub mod device;
@@ -52,6 +59,7 @@ pub mod state;
 pub mod stream;
 mod weights_file;
 
+pub use checkpoint::Checkpoint;
 pub use config::{Config, Settings};
 pub use data::Image;
 pub use error::{Error, Result};

@@ -3,7 +3,7 @@
 //! A `State` is a flat map with dotted names. Arrays are what a PyTorch user would want to read (weights,
 //! moments, images); everything else (counters, generators, histories) is JSON.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -54,8 +54,8 @@ impl Array {
 /// Named arrays and named values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    /// Arrays by dotted name.
-    pub arrays: BTreeMap<String, Array>,
+    /// Arrays by dotted name, shared: parts of a state are looked at without copying them.
+    pub arrays: BTreeMap<String, Arc<Array>>,
     /// Everything else by dotted name.
     pub values: BTreeMap<String, serde_json::Value>,
 }
@@ -81,7 +81,7 @@ impl State {
 
     /// Stores an array.
     pub fn put_array(&mut self, key: &str, array: Array) {
-        self.arrays.insert(key.to_owned(), array);
+        self.arrays.insert(key.to_owned(), Arc::new(array));
     }
 
     /// Reads an array of floats of the given shape.
@@ -101,7 +101,7 @@ impl State {
     /// # Errors
     /// When it is missing.
     pub fn array(&self, key: &str) -> Result<&Array> {
-        self.arrays.get(key).ok_or_else(|| missing(key))
+        self.arrays.get(key).map(Arc::as_ref).ok_or_else(|| missing(key))
     }
 
     /// Saves a part under a prefix.

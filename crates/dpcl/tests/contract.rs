@@ -9,7 +9,7 @@ use dpcl::{
     Config, Image, Learner, Run, Shape, Watch,
     data::Dataset,
     methods::{METHODS, MethodInfo},
-    state::{Persist, State},
+    state::State,
 };
 use dpcl_report::record::{Event, RunResult};
 
@@ -50,9 +50,7 @@ fn learner(config: &Config) -> Learner {
 }
 
 fn state(learner: &Learner) -> State {
-    let mut state = State::default();
-    learner.save(&mut state);
-    state
+    learner.state()
 }
 
 #[test]
@@ -109,7 +107,7 @@ fn every_method_resumes_exactly() {
             first.observe(image, *class).unwrap();
         }
         let mut second = learner(&config);
-        second.load(&state(&first)).unwrap();
+        second.restore(&state(&first)).unwrap();
         drop(first);
         for (image, class) in &samples[45..100] {
             whole.observe(image, *class).unwrap();

@@ -9,7 +9,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use dpcl::model::{Architecture, Growth, Model, Weights, floats, matrix, mixed_cross_entropy};
 use dpcl::perturb::{Disturbance, NoiseKind, Pfi, PfiConfig};
 use dpcl::random::Random;
-use dpcl::state::{Persist, State};
+use dpcl::state::State;
 use dpcl::{Config, Error, Image, Learner, Run, Shape, Watch};
 use dpcl_report::record::Event;
 
@@ -44,9 +44,7 @@ fn learner(config: &Config) -> Learner {
 }
 
 fn state(learner: &Learner) -> State {
-    let mut state = State::default();
-    learner.save(&mut state);
-    state
+    learner.state()
 }
 
 fn refusal(text: &str) -> String {
@@ -234,7 +232,7 @@ fn every_reading_learns_and_resumes_exactly() {
             first.observe(image, *class).unwrap();
         }
         let mut second = learner(&config);
-        second.load(&state(&first)).unwrap();
+        second.restore(&state(&first)).unwrap();
         for (image, class) in &samples[22..] {
             whole.observe(image, *class).unwrap();
             second.observe(image, *class).unwrap();

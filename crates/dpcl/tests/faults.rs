@@ -10,7 +10,6 @@ use dpcl::{
     data::{self, OnBadImage},
     memory::SCHEMES,
     methods::METHODS,
-    state::{Persist, State},
 };
 use dpcl_report::record::{BadImages, EvaluationKind, Event, Part, RunResult};
 
@@ -361,7 +360,7 @@ fn images_of_mixed_size_are_scaled_in_folders_and_refused_by_learners() {
 
     let mut learner = Learner::new(&built_in("batch = 2"), shape()).unwrap();
     learner.observe(&plain(SIDE, 30), "a").unwrap();
-    let before = state(&learner);
+    let before = learner.state();
     let wrong = [
         plain(SIDE + 4, 1),
         Image { height: SIDE, width: SIDE + 1, ..plain(SIDE, 1) },
@@ -374,11 +373,5 @@ fn images_of_mixed_size_are_scaled_in_folders_and_refused_by_learners() {
         assert!(error.hint().unwrap().contains("resize the image"), "{error:?}");
         assert!(learner.predict(image).is_err());
     }
-    assert!(state(&learner) == before, "a refused image leaves no trace, nor does its label");
-}
-
-fn state(learner: &Learner) -> State {
-    let mut state = State::default();
-    learner.save(&mut state);
-    state
+    assert!(learner.state() == before, "a refused image leaves no trace, nor does its label");
 }

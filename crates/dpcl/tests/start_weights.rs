@@ -50,8 +50,7 @@ fn the_encoder_starts_from_the_file() {
     let mut config = config(4);
     config.settings.weights = Some(path);
     let learner = Learner::new(&config, SHAPE).unwrap();
-    let mut state = State::default();
-    learner.save(&mut state);
+    let state = learner.state();
     let found = state.part("core").part("model").part("encoder");
     assert_eq!(found.arrays, expected.arrays);
 }

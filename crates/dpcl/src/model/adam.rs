@@ -57,6 +57,22 @@ impl Adam {
         }
     }
 
+    /// Refuses moments that are not of their weights' shapes.
+    ///
+    /// # Errors
+    /// [`Error::BadState`] for the first that is not.
+    pub fn fit(&self, weights: &Weights) -> Result<()> {
+        for weight in weights.iter() {
+            let Some(moments) = self.moments.get(&weight.name) else { continue };
+            let dims = weight.value.dims();
+            if moments.first.dims() != dims || moments.second.dims() != dims {
+                let problem = format!("is of another shape than its weight, {dims:?}");
+                return Err(Error::BadState { key: format!("first.{}", weight.name), problem });
+            }
+        }
+        Ok(())
+    }
+
     /// Drops the moments of the named parameters.
     pub fn forget(&mut self, names: [&str; 2]) {
         for name in names {

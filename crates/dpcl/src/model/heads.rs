@@ -155,6 +155,12 @@ impl Persist for Heads {
             return Err(Error::BadState { key: "count".into(), problem });
         }
         self.classes = state.get("classes")?;
+        // Room is made only for as many classes as there are weights of.
+        let outputs = count.checked_mul(self.classes.max(1));
+        if Some(state.array("bias")?.shape.as_slice()) != outputs.as_ref().map(std::slice::from_ref) {
+            let problem = format!("is {}, which is not what the heads' bias has", self.classes);
+            return Err(Error::BadState { key: "classes".into(), problem });
+        }
         let (device, outputs) = (self.device(), self.count * self.classes.max(1));
         self.weights
             .set(WEIGHT, matrix(vec![0.0; self.features * outputs], [self.features, outputs], &device));

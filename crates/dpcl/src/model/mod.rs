@@ -140,6 +140,8 @@ impl Persist for Model {
         state.load_part("encoder", &mut self.encoder)?;
         state.load_part("heads", &mut self.heads)?;
         state.load_part("optimiser", &mut self.optimiser)?;
+        self.optimiser.fit(self.encoder.weights())?;
+        self.optimiser.fit(self.heads.weights())?;
         self.initialise = state.get("initialise")?;
         self.folded.take();
         Ok(())

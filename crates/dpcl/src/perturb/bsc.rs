@@ -197,11 +197,14 @@ impl Persist for Bsc {
         self.tables.take();
         self.collections = state.get("collections")?;
         let fresh = Gaussian::new(self.config.rank, self.config.window);
-        self.classes = vec![vec![fresh; self.config.heads]; state.get("classes")?];
-        for (class, heads) in self.classes.iter_mut().enumerate() {
+        self.classes.clear();
+        // Class by class, so that a count nothing stands behind ends at the first missing entry.
+        for class in 0..state.get::<usize>("classes")? {
+            let mut heads = vec![fresh.clone(); self.config.heads];
             for (head, gaussian) in heads.iter_mut().enumerate() {
                 gaussian.load(&format!("{class}.{head}"), state)?;
             }
+            self.classes.push(heads);
         }
         Ok(())
     }

@@ -1,0 +1,125 @@
+//! Putting a learner away and taking it up again. What is in a checkpoint may come from a stranger: what does not fit
+//! together is refused here, before anything relies on it.
+
+use std::path::Path;
+
+use super::{Learner, Shape};
+use crate::{
+    checkpoint::{Checkpoint, Flaw},
+    config::Config,
+    error::{Error, Result},
+    methods,
+    model::Architecture,
+    state::{Array, Elements, State},
+};
+
+impl Learner {
+    /// Writes everything its future depends on to a file, safely: the file is there whole or not at all.
+    ///
+    /// # Errors
+    /// When the disk does not take it; what the file held before is then still there.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        Checkpoint::of(self).write(path.as_ref())?;
+        Ok(())
+    }
+
+    /// Takes up a learner that was saved. It goes on exactly as the saved one would have.
+    ///
+    /// # Errors
+    /// When the file is not a checkpoint, is damaged, or was made by a newer program.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        Checkpoint::read(path)?.learner().map_err(|error| Error::misfit(path, &error))
+    }
+
+    /// The learner in a checkpoint.
+    pub(crate) fn from_checkpoint(checkpoint: &Checkpoint) -> Result<Self> {
+        refuse_too_large(&checkpoint.config, &checkpoint.state)?;
+        let mut learner = Self::blank(&checkpoint.config, checkpoint.shape)?;
+        learner.restore(&checkpoint.state)?;
+        Ok(learner)
+    }
+
+    /// Everything its future depends on.
+    pub fn state(&self) -> State {
+        let mut state = State::default();
+        state.put("labels", &self.labels);
+        state.put("samples", &self.samples);
+        state.put("updates", &self.updates);
+        state.save_part("core", &self.core);
+        state.save_part("method", &*self.method);
+        state
+    }
+
+    /// Becomes the learner whose state was taken; both must have been made with one configuration.
+    ///
+    /// # Errors
+    /// When an entry is missing or does not fit; the learner is then unusable.
+    pub fn restore(&mut self, state: &State) -> Result<()> {
+        self.labels = state.get("labels")?;
+        self.numbers = self.labels.iter().cloned().zip(0..).collect();
+        if self.numbers.len() != self.labels.len() {
+            return Err(bad("labels", "names a class twice"));
+        }
+        self.samples = state.get("samples")?;
+        self.updates = state.get("updates")?;
+        refuse_strangers(state, self.labels.len(), self.shape)?;
+        state.load_part("core", &mut self.core)?;
+        if self.core.model.heads.classes() != self.labels.len() {
+            return Err(bad("labels", "are not as many as the heads have classes"));
+        }
+        state.load_part("method", &mut *self.method)
+    }
+}
+
+impl Error {
+    /// A checkpoint that is whole but makes no learner.
+    pub(crate) fn misfit(path: &Path, error: &Self) -> Self {
+        Self::bad_checkpoint(path, Flaw::Misfit(error.to_string()))
+    }
+}
+
+/// Refuses a configuration whose network is larger than what the state holds, before room is made for it.
+fn refuse_too_large(config: &Config, state: &State) -> Result<()> {
+    let settings = config.resolve()?.settings;
+    let architecture =
+        Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
+    let heads = (methods::find(&settings.method)?.build)(&config.resolve()?)?.heads();
+    let largest = state.arrays.values().map(|array| length(array)).max().unwrap_or(0);
+    // The last group's features are what both the widest layer and the heads grow with.
+    if architecture.features().saturating_mul(heads) > largest {
+        return Err(bad("core.model", "has fewer weights than the configured network"));
+    }
+    Ok(())
+}
+
+fn length(array: &Array) -> usize {
+    match &array.elements {
+        Elements::F32(elements) => elements.len(),
+        Elements::U8(elements) => elements.len(),
+    }
+}
+
+/// Refuses samples of classes never met and images of another size, wherever a method keeps them: lists of classes
+/// are called `classes`, lists of images `images`.
+fn refuse_strangers(state: &State, known: usize, shape: Shape) -> Result<()> {
+    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+    for (key, value) in state.values.iter().filter(|(key, _)| last(key) == "classes") {
+        let classes = value.as_array().into_iter().flatten();
+        if classes.into_iter().any(|class| class.as_u64().is_none_or(|class| class >= known as u64)) {
+            return Err(bad(key, "names a class that was never met"));
+        }
+    }
+    for (key, array) in state.arrays.iter().filter(|(key, _)| last(key) == "images") {
+        let fits = matches!(array.shape[..], [0, ..])
+            || array.shape.get(1..) == Some(&[shape.height, shape.width, shape.channels]);
+        if !fits {
+            return Err(bad(key, "holds images of another size"));
+        }
+    }
+    Ok(())
+}
+
+fn bad(key: &str, problem: &str) -> Error {
+    Error::BadState { key: key.to_owned(), problem: problem.to_owned() }
+}
