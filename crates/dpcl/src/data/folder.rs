@@ -25,9 +25,9 @@ const LARGE: usize = 64;
 const MOST_MEASURED: usize = 10_000;
 
 /// Image files that are decoded when asked for.
-struct Files {
-    size: usize,
-    paths: Vec<PathBuf>,
+pub(super) struct Files {
+    pub(super) size: usize,
+    pub(super) paths: Vec<PathBuf>,
 }
 
 impl ImageSource for Files {
@@ -183,7 +183,7 @@ pub(super) fn list(folder: &Path, classes: &[String], size: usize) -> Result<Spl
 }
 
 /// Names and paths of everything in a folder that is not hidden, sorted by name.
-fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+pub(super) fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let failed = |error| Error::io("list", folder, error);
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
@@ -202,7 +202,7 @@ fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-fn is_image(path: &Path) -> bool {
+pub(super) fn is_image(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
     ["png", "jpg", "jpeg"].iter().any(|known| extension == *known)
 }

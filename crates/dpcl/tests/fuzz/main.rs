@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod archives;
+mod checkpoints;
 mod images;
 mod mutate;
 mod records;
@@ -42,7 +43,7 @@ struct Target {
     /// Good inputs, or nearly.
     seeds: Vec<Vec<u8>>,
     /// Puts checksums inside an altered input right, where the format has them.
-    seal: Option<fn(&mut Vec<u8>)>,
+    seal: Option<fn(&mut [u8])>,
     /// Bytes that reading may take whatever the input; 64 times the input's length comes on top.
     memory: usize,
     /// One case in so many is tried, for readers that are slow.
