@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::Context;
-use dpcl::Progress;
+use dpcl::{Progress, folder::Every};
 use dpcl_report::record::RunResult;
 
 use crate::{
@@ -41,6 +41,8 @@ pub trait Audience {
     fn begun(&mut self, run: usize);
     /// A run goes on.
     fn progress(&mut self, run: usize, progress: &Progress);
+    /// A run was taken up in a way worth knowing.
+    fn notice(&mut self, run: usize, text: &str);
     /// A run ended.
     fn ended(&mut self, run: usize, outcome: &Outcome);
     /// The runs were asked to stop.
@@ -65,11 +67,19 @@ impl Shares {
     }
 }
 
+/// What holds for every run of a command.
+pub struct Asked<'a> {
+    /// The command as a person could give it again.
+    pub command: &'a str,
+    /// How often checkpoints are written.
+    pub every: Every,
+}
+
 /// Makes the runs; the outcomes are in their order.
 pub fn conduct(
     runs: &[Planned],
     shares: Shares,
-    command: &str,
+    asked: &Asked<'_>,
     stop: &AtomicBool,
     audience: &mut dyn Audience,
 ) -> Vec<Outcome> {
@@ -77,7 +87,7 @@ pub fn conduct(
     let conductor = Conductor {
         runs,
         shares,
-        command,
+        asked,
         stop,
         sender,
         waiting: 0,
@@ -90,7 +100,7 @@ pub fn conduct(
 struct Conductor<'a> {
     runs: &'a [Planned],
     shares: Shares,
-    command: &'a str,
+    asked: &'a Asked<'a>,
     stop: &'a AtomicBool,
     sender: Sender<(usize, News)>,
     /// The first run not started yet.
@@ -156,7 +166,8 @@ impl Conductor<'_> {
         let order = Order {
             config: config.to_toml(),
             folder: planned.folder.path().to_owned(),
-            command: self.command.to_owned(),
+            command: self.asked.command.to_owned(),
+            every: self.asked.every.to_string(),
         };
         let order = serde_json::to_string(&order).context("cannot write the order of a run")?;
         let program = std::env::current_exe().context("cannot find the program itself")?;
@@ -197,6 +208,7 @@ impl Conductor<'_> {
     fn hear(&mut self, run: usize, news: News, audience: &mut dyn Audience) {
         match news {
             News::Message(Message::Progress(progress)) => audience.progress(run, &progress),
+            News::Message(Message::Notice(text)) => audience.notice(run, &text),
             News::Message(Message::Finished(result)) => self.end(run, Outcome::Finished(result), audience),
             News::Message(Message::Kept(result)) => self.end(run, Outcome::Kept(result), audience),
             News::Message(Message::Interrupted) => self.end(run, Outcome::Interrupted, audience),

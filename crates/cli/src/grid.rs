@@ -10,7 +10,7 @@ use toml::{Table, Value};
 use crate::{
     failure::Usage,
     flags::Flags,
-    keys,
+    further, keys,
     layers::{self, Source},
     scenario,
     seeds::Seeds,
@@ -27,6 +27,8 @@ pub struct Wishes {
     pub jobs: Option<usize>,
     /// Threads of each run.
     pub threads: Option<usize>,
+    /// A checkpoint to begin with.
+    pub from: Option<PathBuf>,
 }
 
 /// One run to be made.
@@ -55,14 +57,26 @@ pub struct Grid {
 
 /// Reads the configurations, lays the flags over each, and multiplies out.
 pub fn plan(asked: &[String], flags: &Flags, wishes: &Wishes) -> anyhow::Result<Grid> {
-    let default = ["default".to_owned()];
-    let asked = if asked.is_empty() { &default[..] } else { asked };
-    let grid = lay_out(asked, flags, wishes, Labels::Methods)?;
+    let mut sources = asked.iter().map(|asked| layers::read(asked)).collect::<anyhow::Result<Vec<_>>>()?;
+    if let Some(from) = &wishes.from {
+        let below = further::keys(from)?;
+        if sources.is_empty() {
+            sources.push(Source { name: further::NAME.into(), table: Table::new() });
+        }
+        for source in &mut sources {
+            let above = std::mem::replace(&mut source.table, below.clone());
+            layers::lay(&mut source.table, above);
+        }
+    }
+    if sources.is_empty() {
+        sources.push(layers::read("default")?);
+    }
+    let grid = lay_out(&sources, asked, flags, wishes, Labels::Methods)?;
     let Err(shared) = refuse_shared_folders(&grid.runs) else { return Ok(grid) };
-    if asked.len() == 1 {
+    if sources.len() == 1 {
         return Err(shared);
     }
-    let grid = lay_out(asked, flags, wishes, Labels::Sources)?;
+    let grid = lay_out(&sources, asked, flags, wishes, Labels::Sources)?;
     refuse_shared_folders(&grid.runs).map_err(|_| shared)?;
     Ok(grid)
 }
@@ -76,13 +90,21 @@ enum Labels {
     Sources,
 }
 
-fn lay_out(asked: &[String], flags: &Flags, wishes: &Wishes, labels: Labels) -> anyhow::Result<Grid> {
+fn lay_out(
+    sources: &[Source],
+    asked: &[String],
+    flags: &Flags,
+    wishes: &Wishes,
+    labels: Labels,
+) -> anyhow::Result<Grid> {
     let mut grid = Grid { runs: Vec::new(), folders: Vec::new(), jobs: wishes.jobs, threads: wishes.threads };
-    for asked in asked {
-        let source = layers::read(asked)?;
-        let added = add(&mut grid, source, flags, wishes, labels);
+    for (position, source) in sources.iter().enumerate() {
+        let added = add(&mut grid, source.clone(), flags, wishes, labels);
         // A preset is right by itself: what is wrong was said in a flag.
-        if crate::presets::find(asked).is_some() { added? } else { added.with_context(|| asked.clone())? }
+        match asked.get(position).filter(|asked| crate::presets::find(asked).is_none()) {
+            Some(asked) => added.with_context(|| asked.clone())?,
+            None => added?,
+        }
     }
     Ok(grid)
 }

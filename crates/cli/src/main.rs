@@ -4,6 +4,7 @@ mod commands;
 mod conductor;
 mod failure;
 mod flags;
+mod further;
 mod grid;
 mod invocation;
 mod keys;

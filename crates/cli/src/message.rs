@@ -20,14 +20,18 @@ pub struct Order {
     pub folder: PathBuf,
     /// The command a person gave, kept in the record.
     pub command: String,
+    /// How often a checkpoint is written, as on the command line.
+    pub every: String,
 }
 
-/// News of a run. The last one is never [`Message::Progress`].
+/// News of a run. The last one tells of its end.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Message {
     /// It goes on.
     Progress(Progress),
+    /// Something worth knowing about how it is taken up again.
+    Notice(String),
     /// It came to its end.
     Finished(Box<RunResult>),
     /// Its folder already held the end.

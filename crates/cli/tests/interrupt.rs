@@ -1,4 +1,4 @@
-//! Stopping from outside: records stay whole, the exit code says so, and the same command starts over.
+//! Stopping from outside: records stay whole, a checkpoint is left, the exit code says so, and the same command goes on.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "its helpers only serve tests")]
@@ -48,6 +48,8 @@ fn a_signal_ends_the_grid_with_130_and_advice() {
         assert!(answer.talk().contains("the same command keeps finished runs"), "{}", answer.stderr);
         assert!(!place.has("runs/long/er-seed1/result.json"));
         assert!(!place.has("runs/long/er-seed1/error.txt"));
+        let left = std::fs::read_dir(place.path().join("runs/long/er-seed1/checkpoint")).unwrap().count();
+        assert_eq!(left, 1, "a stopped run leaves a checkpoint");
     }
 }
 

@@ -195,6 +195,16 @@ impl Checkpoint {
         })
     }
 
+    /// The checksum that a file ends with, without looking at the rest.
+    ///
+    /// # Errors
+    /// When it cannot be read or is too short to be a checkpoint.
+    pub fn checksum_of(path: &Path) -> Result<String> {
+        let read = || -> io::Result<Option<String>> { layout::last_checksum(&mut File::open(path)?) };
+        let found = read().map_err(|source| Error::io("read", path, source))?;
+        found.ok_or_else(|| Error::bad_checkpoint(path, Flaw::SomethingElse("it is too short".into())))
+    }
+
     /// The learner it holds; it goes on as if it had never been put away.
     ///
     /// # Errors

@@ -84,6 +84,12 @@ pub struct Settings {
     /// A file of encoder weights to start from (safetensors).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weights: Option<PathBuf>,
+    /// A checkpoint whose learner the run begins with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<PathBuf>,
+    /// Checksum of that checkpoint, filled in when the run begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_checksum: Option<String>,
     /// Batch-norm epsilon.
     pub bn_eps: f64,
     /// Share of the new batch in batch norm's running statistics.
@@ -170,6 +176,8 @@ impl Default for Settings {
             width: None,
             size: None,
             weights: None,
+            from: None,
+            from_checksum: None,
             bn_eps: 1e-6,
             bn_momentum: 0.1,
             memory: None,
@@ -197,7 +205,7 @@ impl Default for Settings {
 }
 
 /// Keys that do not change what a run computes, so that two configurations differing only here are the same run.
-pub const NEUTRAL_KEYS: &[&str] = &["data_dir", "threads"];
+pub const NEUTRAL_KEYS: &[&str] = &["data_dir", "from", "threads"];
 
 impl Config {
     /// Reads a configuration from a table; unknown keys are refused with the valid ones named.

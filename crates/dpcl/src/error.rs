@@ -1,6 +1,6 @@
 //! The one error type of the library. A variant names what the reader can fix; `hint` says how.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::checkpoint::Flaw;
 
@@ -141,6 +141,46 @@ pub enum Error {
         rate: f64,
         /// Classes of the batch, numbered in order of first arrival.
         labels: Vec<usize>,
+        /// Steps taken since the stream buffer filled.
+        step: usize,
+    },
+
+    /// Training of a run ran away.
+    #[error(
+        "the loss became {loss} at sample {samples} of the stream, training step {updates}, at learning rate {rate} on \
+         a batch of {}", classes.join(", ")
+    )]
+    RanAway {
+        /// The loss.
+        loss: f64,
+        /// The rate of the step.
+        rate: f64,
+        /// The stream sample at which it happened, from 1.
+        samples: u64,
+        /// The training step, from 1.
+        updates: u64,
+        /// Names of the classes of the batch, row by row.
+        classes: Vec<String>,
+        /// The last checkpoint before it.
+        checkpoint: Option<PathBuf>,
+    },
+
+    /// A checkpoint could not be written.
+    #[error("cannot write the checkpoint {}", path.display())]
+    CheckpointNotWritten {
+        /// The file.
+        path: PathBuf,
+        /// The checkpoint before it, if there is one.
+        earlier: Option<PathBuf>,
+        /// What the system said.
+        source: std::io::Error,
+    },
+
+    /// Another process holds a run's folder.
+    #[error("another process is making this run: {}", path.display())]
+    Claimed {
+        /// The run's folder.
+        path: PathBuf,
     },
 
     /// A prediction was asked for before any class was met.
@@ -165,6 +205,11 @@ impl Error {
     /// A file that cannot be taken up as a checkpoint.
     pub fn bad_checkpoint(path: impl Into<PathBuf>, flaw: Flaw) -> Self {
         Self::BadCheckpoint { path: path.into(), flaw }
+    }
+
+    /// A checkpoint that is whole but makes no learner.
+    pub(crate) fn misfit(path: &Path, error: &Self) -> Self {
+        Self::bad_checkpoint(path, Flaw::Misfit(error.to_string()))
     }
 
     /// A configuration value that cannot be run.
@@ -199,6 +244,22 @@ impl Error {
             Self::BadInstructionSet(_) => {
                 Some(format!("unset {} to use the widest set there is", dpcl_kernels::ISA_VARIABLE))
             }
+            Self::RanAway { checkpoint, .. } => Some(match checkpoint {
+                Some(path) => format!(
+                    "lower `lr`, or look for damaged images; the last good checkpoint is {}",
+                    path.display()
+                ),
+                None => "lower `lr`, or look for damaged images; no checkpoint had been written".into(),
+            }),
+            Self::CheckpointNotWritten { earlier, .. } => Some(match earlier {
+                Some(path) => format!(
+                    "free some room or mend permissions and give the command again: {} is intact and the run goes on \
+                     from there",
+                    path.display()
+                ),
+                None => "free some room or mend permissions and give the command again".into(),
+            }),
+            Self::Claimed { .. } => Some("wait for it, or stop it".into()),
             Self::LossNotFinite { .. } => Some("lower `lr`, or look for damaged images".into()),
             Self::NoClassYet => Some("call `observe` with at least one labelled image first".into()),
             Self::WrongShape { .. } => Some("resize the image, or make a learner of that shape".into()),

@@ -1,18 +1,25 @@
-//! A run's folder: the configuration it belongs to, events flushed as they happen, the result written last.
+//! A run's folder: the configuration it belongs to, events flushed as they happen, checkpoints, the result written last.
 //!
 //! Nothing is ever overwritten: a folder of another configuration is refused, a finished run is kept as it is.
 
+mod checkpoints;
+mod claim;
+
+pub use checkpoints::{CHECKPOINT_FOLDER, Every, Keeper};
+pub use claim::Claim;
+
 use std::{
     fs::{self, File, OpenOptions},
-    io::{BufWriter, Write},
+    io::{BufWriter, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
-use dpcl_report::record::{CONFIG_FILE, EVENTS_FILE, Event, RESULT_FILE, RunResult};
+use dpcl_report::record::{CONFIG_FILE, ERROR_FILE, EVENTS_FILE, Event, RESULT_FILE, RunResult};
 
 use crate::{
     config::{Config, NEUTRAL_KEYS},
     error::{Error, Result},
+    run,
 };
 
 const MOVE_AWAY: &str = "the record is damaged; move the folder away";
@@ -66,10 +73,7 @@ impl RunFolder {
                 }
             };
         }
-        let text = fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))?;
-        let stored = text.parse::<toml::Table>();
-        let stored = stored.map_err(|error| Error::bad_data(&path, error.message(), MOVE_AWAY))?;
-        if let Some(key) = first_difference(&complete(stored), &complete(config.to_table())) {
+        if let Some(key) = difference(self.stored()?, config) {
             return Err(Error::OtherConfig { path: self.path.clone(), key });
         }
         let result = self.path.join(RESULT_FILE);
@@ -82,22 +86,44 @@ impl RunFolder {
         Ok(Status::Finished(Box::new(result)))
     }
 
-    /// Begins the record: writes the configuration and opens the event log. An earlier, unfinished log is set aside
-    /// under a numbered name.
+    /// The configuration on record.
+    ///
+    /// # Errors
+    /// When there is none or it cannot be read.
+    pub fn config(&self) -> Result<Config> {
+        Config::from_table(self.stored()?)
+    }
+
+    fn stored(&self) -> Result<toml::Table> {
+        let path = self.path.join(CONFIG_FILE);
+        let text = fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))?;
+        let stored = text.parse::<toml::Table>();
+        stored.map_err(|error| Error::bad_data(&path, error.message(), MOVE_AWAY))
+    }
+
+    /// Takes the folder, creating it if need be, so that no other process writes into it while the claim lives.
+    ///
+    /// # Errors
+    /// [`Error::Claimed`] when another process has it; when it cannot be created.
+    pub fn claim(&self) -> Result<Claim> {
+        Claim::of(&self.path)
+    }
+
+    /// Begins the record: writes the configuration, with the command that asked for it, and opens the event log. An
+    /// earlier, unfinished log is set aside under a numbered name.
     ///
     /// # Errors
     /// When the run is finished, the folder belongs to another configuration or it cannot be written.
-    pub fn begin(&self, config: &Config) -> Result<EventLog> {
-        if let Status::Finished(_) = self.status(config)? {
-            return Err(self.finished());
-        }
+    pub fn begin(&self, config: &Config, command: Option<&str>) -> Result<EventLog> {
+        self.refuse_finished(config)?;
         let write = |action, path: &Path, source| Error::io(action, path, source);
         fs::create_dir_all(&self.path).map_err(|source| write("create", &self.path, source))?;
         let path = self.path.join(CONFIG_FILE);
         if !path.exists() {
-            write_whole(&path, config.to_toml().as_bytes())?;
+            let command = command.map(|command| format!("# command: {command}\n")).unwrap_or_default();
+            write_whole(&path, (command + &config.to_toml()).as_bytes())?;
         }
-        let path = self.path.join(EVENTS_FILE);
+        let path = self.log_path();
         if path.exists() {
             let aside = (1..).map(|number| self.path.join(format!("events.interrupted-{number}.jsonl")));
             let aside = aside.into_iter().find(|aside| !aside.exists()).unwrap_or_else(|| path.clone());
@@ -105,7 +131,66 @@ impl RunFolder {
         }
         let file = OpenOptions::new().create_new(true).append(true).open(&path);
         let file = file.map_err(|source| write("create", &path, source))?;
+        sync_folder_of(&path);
         Ok(EventLog { path, file: BufWriter::new(file) })
+    }
+
+    /// Opens the event log again, without what comes after its first `bytes`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn go_on(&self, bytes: u64) -> Result<EventLog> {
+        let path = self.log_path();
+        let open = || -> std::io::Result<File> {
+            let mut file = OpenOptions::new().write(true).open(&path)?;
+            file.set_len(bytes)?;
+            file.seek(SeekFrom::End(0))?;
+            Ok(file)
+        };
+        let file = open().map_err(|source| Error::io("write", &path, source))?;
+        Ok(EventLog { path, file: BufWriter::new(file) })
+    }
+
+    /// Where the event log is.
+    pub fn log_path(&self) -> PathBuf {
+        self.path.join(EVENTS_FILE)
+    }
+
+    /// Checkpoints of the run, newest first; files that were never finished are removed.
+    pub fn checkpoints(&self) -> Vec<PathBuf> {
+        checkpoints::remove_unfinished(&self.path);
+        checkpoints::list(&self.path)
+    }
+
+    /// Takes a checkpoint that is not to be used out of the way, without losing it.
+    ///
+    /// # Errors
+    /// When it cannot be renamed.
+    pub fn set_aside(&self, checkpoint: &Path) -> Result<()> {
+        let aside = checkpoint.with_extension("aside");
+        fs::rename(checkpoint, aside).map_err(|source| Error::io("rename", checkpoint, source))
+    }
+
+    /// Leaves the reason in the record of a run that did not finish. Only for the process that holds the claim.
+    pub fn note_failure(&self, text: &str) {
+        if self.path.join(CONFIG_FILE).exists() && !self.path.join(RESULT_FILE).exists() {
+            // The reason is told to whoever waits for the run as well.
+            let _ = fs::write(self.path.join(ERROR_FILE), text);
+        }
+    }
+
+    /// Removes the reason of an earlier failure.
+    ///
+    /// # Errors
+    /// When it is there and cannot be removed.
+    pub fn forget_failure(&self) -> Result<()> {
+        let path = self.path.join(ERROR_FILE);
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::io("remove", path, source))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Ends the record.
@@ -119,6 +204,17 @@ impl RunFolder {
         }
         let text = serde_json::to_string_pretty(result).expect("a result is plain data with string keys");
         write_whole(&path, text.as_bytes())
+    }
+
+    /// Refuses to touch the record of a run that came to its end.
+    ///
+    /// # Errors
+    /// When it did, or the folder belongs to another configuration.
+    pub fn refuse_finished(&self, config: &Config) -> Result<()> {
+        match self.status(config)? {
+            Status::Finished(_) => Err(self.finished()),
+            Status::Missing | Status::Begun => Ok(()),
+        }
     }
 
     fn finished(&self) -> Error {
@@ -139,9 +235,13 @@ impl EventLog {
     /// # Errors
     /// When the disk does not take it.
     pub fn write(&mut self, event: &Event) -> Result<()> {
-        let line = serde_json::to_string(event).expect("an event is plain data with string keys");
-        let written = writeln!(self.file, "{line}").and_then(|()| self.file.flush());
+        let written = self.file.write_all(run::line(event).as_bytes()).and_then(|()| self.file.flush());
         written.map_err(|source| Error::io("write", &self.path, source))
+    }
+
+    /// A second handle of the log, to sync it elsewhere.
+    pub(crate) fn handle(&self) -> Result<File> {
+        self.file.get_ref().try_clone().map_err(|source| Error::io("open", &self.path, source))
     }
 
     /// Ends the log: what was written is on disk afterwards, whatever happens to the machine.
@@ -192,6 +292,11 @@ fn sync_folder_of(path: &Path) {
     }
 }
 
+/// The first key, dotted, in which a stored configuration differs from a resolved one, results-neutral keys aside.
+pub(crate) fn difference(stored: toml::Table, wanted: &Config) -> Option<String> {
+    first_difference(&complete(stored), &complete(wanted.to_table()))
+}
+
 /// The table with keys it lacks at their defaults, so that a record from before a key existed is still recognised.
 /// One that cannot be read or run is left as it is.
 fn complete(table: toml::Table) -> toml::Table {
@@ -224,7 +329,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = RunFolder::at(place.path().join("run"));
         let config = Config::default().resolve().unwrap();
-        folder.begin(&config).unwrap().close().unwrap();
+        folder.begin(&config, None).unwrap().close().unwrap();
         (place, folder, config)
     }
 
@@ -249,7 +354,7 @@ mod tests {
         let (_place, folder, config) = begun();
         fs::remove_file(folder.path().join(CONFIG_FILE)).unwrap();
         assert!(matches!(folder.status(&config), Err(Error::BadData { .. })));
-        assert!(matches!(folder.begin(&config), Err(Error::BadData { .. })));
+        assert!(matches!(folder.begin(&config, None), Err(Error::BadData { .. })));
         fs::remove_file(folder.path().join(EVENTS_FILE)).unwrap();
         assert_eq!(folder.status(&config).unwrap(), Status::Missing);
     }

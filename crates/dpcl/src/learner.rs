@@ -49,6 +49,16 @@ pub enum Label {
     Name(String),
 }
 
+impl Label {
+    /// A label that is a class number, as an index.
+    pub fn number(&self) -> Option<usize> {
+        match self {
+            Self::Number(number) => usize::try_from(*number).ok(),
+            Self::Name(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for Label {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

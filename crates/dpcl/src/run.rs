@@ -3,28 +3,38 @@
 //! Only here are tasks known, and only for the evaluator and for methods that declare that they need task ends.
 
 mod bad_image;
+mod further;
+mod record;
+mod standing;
+mod telling;
+
+pub use record::Recording;
+pub(crate) use standing::line;
+pub use standing::{Mark, Standing};
 
 use std::{
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use base64::prelude::{BASE64_STANDARD, Engine as _};
 use dpcl_report::{
-    metrics::{accuracy, metrics},
-    record::{BadImages, ClassCount, EvaluationKind, Event, FORMAT, RunResult},
+    metrics::accuracy,
+    record::{ClassCount, EvaluationKind, Event, RunResult},
 };
+
+use standing::Trail;
 
 use crate::{
+    checkpoint::Checkpoint,
     config::Config,
     data::{self, Ahead, Dataset},
     error::{Error, Result},
     eval::TestSet,
-    learner::{Label, Learner, Shape},
-    memory::Memory,
+    learner::{Learner, Shape},
     methods::{Knowledge, Step},
     process,
     stream::{self, Parts, Schedule},
@@ -53,8 +63,24 @@ pub struct Watch<'a> {
     pub event: &'a mut dyn FnMut(&Event) -> Result<()>,
     /// Called after every sample and evaluation.
     pub progress: &'a mut dyn FnMut(&Progress),
+    /// Called wherever a checkpoint could be taken; taking one, which is up to it, changes nothing in the run.
+    pub keep: &'a mut Keep<'a>,
     /// Set from elsewhere to stop between two samples.
     pub stop: &'a AtomicBool,
+}
+
+/// Decides whether to take a checkpoint, and what becomes of it.
+pub type Keep<'a> = dyn FnMut(Moment, &dyn Fn() -> Checkpoint) -> Result<()> + 'a;
+
+/// Where a checkpoint could be taken, with the stream samples learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// After a sample or a task end.
+    Sample(u64),
+    /// Before a run that was asked to stop does so.
+    Stopping(u64),
+    /// After the last task end.
+    End(u64),
 }
 
 /// A run ready to start: configuration complete, data open, stream laid out.
@@ -81,6 +107,7 @@ impl Run {
         settings.std.get_or_insert(dataset.std);
         settings.autoaugment.get_or_insert(dataset.policy);
         settings.pad_crop.get_or_insert(dataset.padding);
+        further::name_checksum(settings)?;
         let stream = settings.stream();
         let parts = stream::cut(&dataset.train.labels, dataset.classes.len(), &stream)?;
         let schedule = stream::schedule(&dataset, &parts, &stream, settings.seed)?;
@@ -112,20 +139,48 @@ impl Run {
     /// # Errors
     /// [`Error::Interrupted`] when stopped; when data cannot be read, training runs away or the watcher fails.
     pub fn execute(&self, watch: &mut Watch<'_>) -> Result<RunResult> {
-        let size = self.dataset.size;
-        let shape = Shape { channels: 3, height: size, width: size };
-        let learner = Learner::new(&self.config, shape)?;
-        Execution {
-            run: self,
-            test: TestSet::new(&self.dataset, &self.parts, self.config.settings.on_bad_image),
-            learner,
-            events: Vec::new(),
-            unreported: Vec::new(),
-            online: (0, 0),
-            accuracy: None,
-            evaluating: Duration::ZERO,
-        }
-        .execute(watch)
+        let learner = self.first_learner()?;
+        let standing = Standing { before: (learner.samples(), learner.updates()), ..Standing::default() };
+        self.execution(learner, standing, Vec::new(), Trail::default()).execute(watch)
+    }
+
+    /// Learns the rest of the stream, from where a checkpoint was taken; `log` is the text of the event log, at least as
+    /// far as it was written then. Events before that are not told again.
+    ///
+    /// # Errors
+    /// As for [`Run::execute`]; when the checkpoint, read from `path`, is not one of this run at an earlier time.
+    pub fn resume(
+        &self,
+        checkpoint: Checkpoint,
+        path: &Path,
+        log: &[u8],
+        watch: &mut Watch<'_>,
+    ) -> Result<RunResult> {
+        let standing = self.standing(&checkpoint, path)?;
+        let Some((events, trail)) = standing.events(log) else {
+            let problem = "does not begin with the events before the checkpoint";
+            let hint = "restore it, or remove the `checkpoint` folder to start over";
+            return Err(Error::bad_data(path, problem, hint));
+        };
+        let learner = checkpoint.learner().map_err(|error| Error::misfit(path, &error))?;
+        // A second copy of every array is not needed while the rest is learned.
+        drop(checkpoint);
+        self.execution(learner, standing, events, trail).execute(watch)
+    }
+
+    fn execution(
+        &self,
+        learner: Learner,
+        standing: Standing,
+        events: Vec<Event>,
+        trail: Trail,
+    ) -> Execution<'_> {
+        let test = TestSet::new(&self.dataset, &self.parts, self.config.settings.on_bad_image);
+        Execution { run: self, test, learner, events, trail, standing, begun: Instant::now() }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { channels: 3, height: self.dataset.size, width: self.dataset.size }
     }
 }
 
@@ -135,12 +190,10 @@ struct Execution<'a> {
     test: TestSet,
     learner: Learner,
     events: Vec<Event>,
-    /// Steps since the last progress event.
-    unreported: Vec<Step>,
-    /// Stream samples predicted before they were learned, and how many rightly.
-    online: (u64, u64),
-    accuracy: Option<f64>,
-    evaluating: Duration,
+    trail: Trail,
+    /// As of the start of this process for times and memory, up to date in everything else.
+    standing: Standing,
+    begun: Instant,
 }
 
 /// Stream images decoded ahead of the learner.
@@ -151,46 +204,67 @@ const PROGRESS_POINTS: u64 = 200;
 
 impl Execution<'_> {
     fn execute(mut self, watch: &mut Watch<'_>) -> Result<RunResult> {
-        let begin = Instant::now();
         let schedule = &self.run.schedule;
-        let order: Vec<usize> = schedule.tasks.iter().flat_map(|task| task.samples.iter().copied()).collect();
-        let total = order.len() as u64;
-        self.emit(self.start(), watch)?;
+        let order = schedule.tasks.iter().flat_map(|task| task.samples.iter().copied());
+        let order: Vec<usize> = order.skip(self.behind()).collect();
+        let total = (self.behind() + order.len()) as u64;
+        let start = self.start();
+        match self.events.first() {
+            None => self.emit(start, watch)?,
+            Some(begun) if *begun == start => {}
+            Some(_) => {
+                let problem = "does not give the stream that the run began with: its files have changed";
+                return Err(Error::bad_key("dataset", problem));
+            }
+        }
 
         let images = Ahead::new(Arc::clone(&self.run.dataset.train.images), order, IMAGES_AHEAD);
         let mut images = images.into_iter();
+        let mut first = 0;
         for (number, task) in schedule.tasks.iter().enumerate() {
-            for &position in &task.samples {
-                match images.next().ok_or(Error::Interrupted)? {
-                    Ok(image) => {
-                        self.sample(&image, self.run.dataset.train.labels[position], total, watch)?;
-                    }
-                    Err(problem) => self.pass_over(position, problem, watch)?,
+            let learned = self.behind().saturating_sub(first).min(task.samples.len());
+            first += task.samples.len();
+            for &position in &task.samples[learned..] {
+                if watch.stop.load(Ordering::Relaxed) {
+                    self.keep(Moment::Stopping(self.standing.samples), watch)?;
+                    return Err(Error::Interrupted);
                 }
+                let label = self.run.dataset.train.labels[position];
+                match images.next().ok_or(Error::Interrupted)? {
+                    Ok(image) => self.sample(&image, label, total, watch)?,
+                    Err(problem) => {
+                        self.pass_over(position, problem, watch)?;
+                        continue;
+                    }
+                }
+                self.keep(Moment::Sample(self.standing.samples), watch)?;
             }
-            self.end_task(number, watch)?;
+            if number >= self.standing.tasks {
+                self.end_task(number, watch)?;
+                self.standing.tasks = number + 1;
+                self.keep(Moment::Sample(self.standing.samples), watch)?;
+            }
         }
         self.refuse_nothing_learned(total)?;
+        self.keep(Moment::End(self.standing.samples), watch)?;
         if let Some(glimpse) = self.glimpse() {
             self.emit(glimpse, watch)?;
         }
-        Ok(self.result(begin.elapsed()))
+        Ok(self.result())
     }
 
     /// One stream sample: predict if asked, learn, report, evaluate if due.
     fn sample(&mut self, image: &data::Image, class: usize, total: u64, watch: &mut Watch<'_>) -> Result<()> {
-        if watch.stop.load(Ordering::Relaxed) {
-            return Err(Error::Interrupted);
-        }
         if self.run.config.settings.online {
             self.predict_first(image, class)?;
         }
-        let observation = self.learner.observe(image, class)?;
-        let samples = self.learner.samples();
+        let observation = self.learner.observe(image, class).map_err(|error| self.explain(error))?;
+        self.standing.samples += 1;
+        let samples = self.standing.samples;
         if observation.new_class {
             self.emit(Event::NewClass { samples, class }, watch)?;
         }
-        self.unreported.extend(observation.steps);
+        self.standing.unreported.extend(observation.steps);
         if samples.is_multiple_of((total / PROGRESS_POINTS).max(1)) {
             self.report_steps(watch)?;
         }
@@ -198,35 +272,58 @@ impl Execution<'_> {
         if period > 0 && samples.is_multiple_of(period) {
             self.evaluate(EvaluationKind::Period, watch)?;
         }
-        let last = self.unreported.last().copied().or_else(|| last_progress(&self.events));
+        let last = self.standing.unreported.last().copied().or_else(|| last_progress(&self.events));
         (watch.progress)(&Progress {
             samples,
             total,
-            updates: self.learner.updates(),
+            updates: self.updates(),
             loss: last.map(|step| step.loss),
             rate: last.map(|step| step.rate),
-            accuracy: self.accuracy,
+            accuracy: self.standing.accuracy,
         });
         Ok(())
     }
 
+    /// Offers a checkpoint of this moment.
+    fn keep(&mut self, moment: Moment, watch: &mut Watch<'_>) -> Result<()> {
+        let snapshot = || {
+            let mut standing = self.standing.clone();
+            standing.log = self.trail.mark();
+            standing.seconds += self.begun.elapsed().as_secs_f64();
+            standing.peak_memory_bytes = standing.peak_memory_bytes.max(process::peak_memory_bytes());
+            let standing = serde_json::to_value(standing).expect("a standing is plain data with string keys");
+            Checkpoint {
+                config: self.run.config.clone(),
+                classes: self.run.dataset.classes.clone(),
+                run: Some(standing),
+                ..Checkpoint::of(&self.learner)
+            }
+        };
+        (watch.keep)(moment, &snapshot)
+    }
+
+    /// Training steps taken by this run.
+    fn updates(&self) -> u64 {
+        self.learner.updates().saturating_sub(self.standing.before.1)
+    }
+
     fn end_task(&mut self, task: usize, watch: &mut Watch<'_>) -> Result<()> {
         self.report_steps(watch)?;
-        let samples = self.learner.samples();
+        let samples = self.standing.samples;
         self.emit(Event::TaskEnd { task, samples }, watch)?;
-        self.learner.task_end()?;
+        self.learner.task_end().map_err(|error| self.explain(error))?;
         self.evaluate(EvaluationKind::TaskEnd(task), watch)?;
         if let Some(memory) = self.learner.memory() {
             let slots = memory
                 .histogram()
                 .into_iter()
                 .enumerate()
-                .map(|(class, slots)| (self.class(class), slots))
+                .filter_map(|(class, slots)| Some((self.class(class)?, slots)))
                 .collect();
             self.emit(Event::Memory { samples, slots }, watch)?;
         }
         if self.run.config.settings.online {
-            let (samples, correct) = self.online;
+            let (samples, correct) = self.standing.online;
             self.emit(Event::Online { samples, correct }, watch)?;
         }
         Ok(())
@@ -238,18 +335,18 @@ impl Execution<'_> {
             Err(Error::NoClassYet) => false,
             Err(error) => return Err(error),
         };
-        self.online = (self.online.0 + 1, self.online.1 + u64::from(right));
+        let (samples, correct) = self.standing.online;
+        self.standing.online = (samples + 1, correct + u64::from(right));
         Ok(())
     }
 
     fn report_steps(&mut self, watch: &mut Watch<'_>) -> Result<()> {
-        let Some(last) = self.unreported.last().copied() else { return Ok(()) };
-        let loss = self.unreported.iter().map(|step| step.loss).sum::<f64>() / self.unreported.len() as f64;
-        self.unreported.clear();
+        let steps = std::mem::take(&mut self.standing.unreported);
+        let Some(last) = steps.last() else { return Ok(()) };
         let event = Event::Progress {
-            samples: self.learner.samples(),
-            updates: self.learner.updates(),
-            loss,
+            samples: self.standing.samples,
+            updates: self.updates(),
+            loss: steps.iter().map(|step| step.loss).sum::<f64>() / steps.len() as f64,
             rate: last.rate,
             counters: self.learner.counters(),
         };
@@ -271,15 +368,15 @@ impl Execution<'_> {
                 answers.classes
             }
         };
-        self.evaluating += begin.elapsed();
-        self.accuracy = accuracy(&classes);
-        let (samples, updates) = (self.learner.samples(), self.learner.updates());
+        self.standing.evaluating += begin.elapsed().as_secs_f64();
+        self.standing.accuracy = accuracy(&classes);
+        let (samples, updates) = (self.standing.samples, self.updates());
         self.emit(Event::Evaluation { samples, updates, kind, classes }, watch)
     }
 
     /// The counts of an evaluation made since the last sample.
     fn judged_now(&self) -> Option<Vec<ClassCount>> {
-        let now = self.learner.samples();
+        let now = self.standing.samples;
         self.events.iter().rev().find_map(|event| match event {
             Event::Evaluation { samples, classes, .. } if *samples == now => Some(classes.clone()),
             _ => None,
@@ -288,68 +385,9 @@ impl Execution<'_> {
 
     fn emit(&mut self, event: Event, watch: &mut Watch<'_>) -> Result<()> {
         (watch.event)(&event)?;
+        self.trail.add(line(&event).as_bytes());
         self.events.push(event);
         Ok(())
-    }
-
-    fn start(&self) -> Event {
-        let tasks = &self.run.schedule.tasks;
-        Event::Start {
-            format: FORMAT,
-            classes: self.run.dataset.classes.clone(),
-            task_classes: tasks.iter().map(|task| task.classes.clone()).collect(),
-            task_samples: tasks.iter().map(|task| task.samples.len()).collect(),
-        }
-    }
-
-    /// A contact sheet of up to ten stored images of up to ten classes.
-    fn glimpse(&self) -> Option<Event> {
-        const PER_CLASS: usize = 10;
-        let mut rows: Vec<Vec<&data::Image>> = vec![Vec::new(); self.learner.labels().len().min(PER_CLASS)];
-        for sample in self.learner.memory().into_iter().flat_map(Memory::slots) {
-            if let Some(row) = rows.get_mut(sample.class)
-                && row.len() < PER_CLASS
-            {
-                row.push(&sample.image);
-            }
-        }
-        let images: Vec<data::Image> = rows.concat().into_iter().cloned().collect();
-        if images.is_empty() {
-            return None;
-        }
-        let png = data::png(&data::tile(&images, PER_CLASS));
-        Some(Event::Glimpse { png: BASE64_STANDARD.encode(png) })
-    }
-
-    fn class(&self, met: usize) -> usize {
-        match &self.learner.labels()[met] {
-            Label::Number(number) => *number as usize,
-            Label::Name(_) => met,
-        }
-    }
-
-    fn result(&self, elapsed: Duration) -> RunResult {
-        let settings = &self.run.config.settings;
-        RunResult {
-            format: FORMAT,
-            method: settings.method.clone(),
-            label: settings.label.clone().unwrap_or_else(|| settings.method.clone()),
-            dataset: self.run.dataset.name.clone(),
-            scenario: settings.scenario.name().to_owned(),
-            model: settings.model.clone(),
-            seed: settings.seed,
-            metrics: metrics(&self.events),
-            updates: self.learner.updates(),
-            samples: self.learner.samples(),
-            bad_images: BadImages::of(&self.events),
-            train_seconds: (elapsed - self.evaluating).as_secs_f64(),
-            eval_seconds: self.evaluating.as_secs_f64(),
-            peak_memory_bytes: process::peak_memory_bytes(),
-            isa: dpcl_kernels::isa_name().to_owned(),
-            threads: process::threads(settings.threads),
-            knowledge: self.learner.knowledge().name().to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        }
     }
 }
 

@@ -3,12 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use std::sync::atomic::AtomicBool;
+use std::{path::Path, sync::atomic::AtomicBool};
 
 use dpcl::{
-    Config, Image, Learner, Run, Shape, Watch,
+    Checkpoint, Config, Error, Image, Learner, Run, Shape, Watch,
     data::Dataset,
     methods::{METHODS, MethodInfo},
+    run::{Moment, Standing},
     state::State,
 };
 use dpcl_report::record::{Event, RunResult};
@@ -30,7 +31,8 @@ fn record(config: &Config) -> (Vec<Event>, RunResult) {
         events.push(event.clone());
         Ok(())
     };
-    let mut watch = Watch { event: &mut keep, progress: &mut |_| {}, stop: &AtomicBool::new(false) };
+    let stop = AtomicBool::new(false);
+    let mut watch = Watch { event: &mut keep, progress: &mut |_| {}, keep: &mut |_, _| Ok(()), stop: &stop };
     let result = run.execute(&mut watch).unwrap();
     (events, result)
 }
@@ -116,6 +118,88 @@ fn every_method_resumes_exactly() {
         assert!(state(&whole) == state(&second), "{}: resumed state differs", info.name);
         let image = dataset.test.images.image(0).unwrap();
         assert_eq!(whole.predict(&image).unwrap(), second.predict(&image).unwrap(), "{}", info.name);
+    }
+}
+
+/// Makes a run up to a moment (of several equal ones, the one of the given number), or from a checkpoint on; adds to
+/// the text of its log. Gives the bytes of a checkpoint taken at that moment, or the result.
+fn part(
+    run: &Run,
+    from: Option<&[u8]>,
+    log: &mut String,
+    until: Option<(Moment, usize)>,
+) -> Result<RunResult, Vec<u8>> {
+    let (earlier, mut added) = (log.clone(), String::new());
+    let (mut taken, mut met) = (Vec::new(), 0);
+    let mut event = |event: &Event| {
+        added += &(serde_json::to_string(event).unwrap() + "\n");
+        Ok(())
+    };
+    let mut keep = |moment, snapshot: &dyn Fn() -> Checkpoint| {
+        if until
+            .is_none_or(|(until, number)| moment != until || std::mem::replace(&mut met, met + 1) != number)
+        {
+            return Ok(());
+        }
+        snapshot().write_to(&mut taken).unwrap();
+        Err(Error::Interrupted)
+    };
+    let stop = AtomicBool::new(false);
+    let mut watch = Watch { event: &mut event, progress: &mut |_| {}, keep: &mut keep, stop: &stop };
+    let path = Path::new("some.ckpt");
+    let result = match from {
+        Some(bytes) => {
+            let checkpoint = Checkpoint::from_bytes(bytes, path).unwrap();
+            run.resume(checkpoint, path, earlier.as_bytes(), &mut watch)
+        }
+        None => run.execute(&mut watch),
+    };
+    if let Some(bytes) = from {
+        let checkpoint = Checkpoint::from_bytes(bytes, path).unwrap();
+        log.truncate(Standing::of(&checkpoint, path).unwrap().log.bytes as usize);
+    }
+    log.push_str(&added);
+    match result {
+        Err(Error::Interrupted) => Err(taken),
+        result => Ok(result.unwrap()),
+    }
+}
+
+#[test]
+fn every_method_cut_off_and_resumed_leaves_the_same_record() {
+    // In the middle of a buffer, around the end of the first task, at an evaluation, at the end.
+    let cuts = [
+        (Moment::Sample(1), 0),
+        (Moment::Sample(45), 0),
+        (Moment::Sample(79), 0),
+        (Moment::Sample(80), 0),
+        (Moment::Sample(80), 0),
+        (Moment::Sample(81), 0),
+        (Moment::Sample(120), 0),
+        (Moment::Sample(160), 1),
+        (Moment::End(160), 0),
+    ];
+    for info in METHODS {
+        let mut config = config(info);
+        config.settings.online = true;
+        let run = Run::open(&config).unwrap();
+        let (mut whole, mut log) = (String::new(), String::new());
+        let expected = part(&run, None, &mut whole, None).unwrap();
+        let mut checkpoint: Option<Vec<u8>> = None;
+        for cut in cuts {
+            checkpoint = Some(part(&run, checkpoint.as_deref(), &mut log, Some(cut)).unwrap_err());
+            // What came after the checkpoint and was not written to its end.
+            log.push_str("{\"event\":\"progr");
+        }
+        let result = part(&run, checkpoint.as_deref(), &mut log, None).unwrap();
+        assert_eq!(log, whole, "{}", info.name);
+        let timeless = |result: &RunResult| RunResult {
+            train_seconds: 0.0,
+            eval_seconds: 0.0,
+            peak_memory_bytes: 0,
+            ..result.clone()
+        };
+        assert_eq!(timeless(&result), timeless(&expected), "{}", info.name);
     }
 }
 

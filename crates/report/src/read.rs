@@ -35,6 +35,11 @@ pub struct Record {
 /// Every record in the given folders or below them, each once, in the order of the arguments and then of the paths.
 /// Symbolic links inside them are not followed; checkpoints are not searched.
 pub fn find(folders: &[PathBuf]) -> Result<Vec<Record>> {
+    find_paths(folders)?.iter().map(|path| read(path)).collect()
+}
+
+/// Where those records are, without reading them.
+pub fn find_paths(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for folder in folders {
         collect(folder, &mut paths)?;
@@ -44,7 +49,7 @@ pub fn find(folders: &[PathBuf]) -> Result<Vec<Record>> {
     if paths.is_empty() {
         return Err(Error::NoRecords { folders: folders.to_vec() });
     }
-    paths.iter().map(|path| read(path)).collect()
+    Ok(paths)
 }
 
 /// Reads one record folder.

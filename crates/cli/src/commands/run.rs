@@ -8,14 +8,15 @@ use std::{
 use anyhow::Context;
 use dpcl::{
     Config,
-    folder::{self, Status},
+    folder::{self, Every, Status},
 };
 use dpcl_report::record::CONFIG_FILE;
 
 use crate::{
-    conductor::{self, Outcome, Shares},
-    failure::{self, Failure},
+    conductor::{self, Asked, Outcome, Shares},
+    failure::{self, Failure, Usage},
     flags::Flags,
+    further,
     grid::{self, Grid, Planned, Wishes},
     invocation, output, show, signals,
 };
@@ -53,12 +54,25 @@ struct Running {
     /// The grid's folder in it [default: the preset or file]
     #[arg(long)]
     name: Option<String>,
+
+    /// How often to write a checkpoint: samples, or seconds as 60s
+    #[arg(long, value_name = "EVERY", default_value_t)]
+    checkpoint_every: Every,
+
+    /// Go on with the runs on record in a run's or grid's folder
+    #[arg(long, value_name = "DIR")]
+    resume: Option<PathBuf>,
+
+    /// Begin with the learner of a checkpoint
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
 There is one run for each configuration, method and seed, each in a process of
-its own. Given again, the same command keeps the runs that finished and starts
-those that were cut off over; nothing is ever overwritten.
+its own. Given again, the same command keeps the runs that finished and goes on
+with those that were cut off, from their last checkpoint; the record is the same
+as if nothing had happened. Nothing is ever overwritten.
 
 Examples:
   dpcl run                            with and without memory, embedded images
@@ -68,18 +82,28 @@ Examples:
   dpcl run a.toml b.toml --name both  two labelled configurations, one table
   dpcl run --n 50 --m 10 --name half  an i-Blurry stream
   dpcl run --set lr=0.001 --name slow any key of the configuration
+  dpcl run --resume runs/small        go on where it stopped, arguments as then
+  dpcl run --from otter.ckpt --dataset folder --data-dir new-photos
+                                      a learner taken further on new classes
 `dpcl list` shows every name, `dpcl check` what a configuration resolves to.";
 
 /// Makes the runs.
 pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
-    let Running { threads, jobs, out, name } = &arguments.running;
+    let Running { threads, jobs, out, name, from, resume, checkpoint_every } = &arguments.running;
     let wishes = Wishes {
         out: out.clone(),
         name: name.clone(),
         jobs: jobs.filter(|&jobs| jobs > 0),
         threads: threads.filter(|&threads| threads > 0),
+        from: from.clone(),
     };
-    let grid = grid::plan(&arguments.configs, &arguments.flags, &wishes)?;
+    let grid = match resume {
+        Some(folder) => {
+            refuse_beside_resume(arguments)?;
+            further::resume(folder, &arguments.flags.table()?, &wishes)?
+        }
+        None => grid::plan(&arguments.configs, &arguments.flags, &wishes)?,
+    };
     grid.runs.iter().try_for_each(refuse_other_configuration)?;
 
     let stop = Arc::new(AtomicBool::new(false));
@@ -90,9 +114,24 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
     let titles = grid.runs.iter().map(|run| run.title.clone()).collect();
     let outcomes = {
         let mut audience = show::audience(titles);
-        conductor::conduct(&grid.runs, shares, &invocation::command(), &stop, &mut *audience)
+        let asked = Asked { command: &invocation::command(), every: *checkpoint_every };
+        conductor::conduct(&grid.runs, shares, &asked, &stop, &mut *audience)
     };
     close(&grid, &outcomes)
+}
+
+/// What is on record says everything about a run but where its data lie and how it is made.
+fn refuse_beside_resume(arguments: &Arguments) -> anyhow::Result<()> {
+    let Running { out, name, from, .. } = &arguments.running;
+    let flags = arguments.flags.table()?;
+    let key = flags.keys().find(|key| *key != "data_dir").cloned();
+    let beside = [("out", out.is_some()), ("name", name.is_some()), ("from", from.is_some())];
+    let beside = beside.into_iter().find_map(|(flag, given)| given.then(|| flag.to_owned()));
+    let Some(beside) = key.or(beside).or(arguments.configs.first().cloned()) else { return Ok(()) };
+    let problem =
+        format!("`{beside}` cannot be given with `--resume`: the record says how the runs are made");
+    let hint = "with `--resume` go only --threads, --jobs, --checkpoint-every and --data-dir";
+    Err(Usage::with_hint(problem, hint).into())
 }
 
 /// Compares what a folder holds with what it is to hold, before anything starts. Values that only opening the data
@@ -107,6 +146,7 @@ fn refuse_other_configuration(run: &Planned) -> anyhow::Result<()> {
         wanted.std = wanted.std.or(stored.std);
         wanted.autoaugment = wanted.autoaugment.or(stored.autoaugment);
         wanted.pad_crop = wanted.pad_crop.or(stored.pad_crop);
+        wanted.from_checksum = wanted.from_checksum.take().or(stored.from_checksum);
     }
     match run.folder.status(&wanted)? {
         Status::Missing | Status::Begun | Status::Finished(_) => Ok(()),
@@ -128,7 +168,9 @@ fn close(grid: &Grid, outcomes: &[Outcome]) -> anyhow::Result<u8> {
     // Before the table: an old record that cannot be read must not hide them.
     let failures = tell_failures(&grid.runs, outcomes);
     if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Interrupted)) {
-        output::talk("interrupted: the same command keeps finished runs and starts the others over");
+        output::talk(
+            "interrupted: the same command keeps finished runs and goes on with the others where they stopped",
+        );
         return Ok(failure::INTERRUPTED);
     }
     let succeeded = outcomes.iter().any(|outcome| !matches!(outcome, Outcome::Failed(_)));

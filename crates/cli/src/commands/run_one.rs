@@ -2,9 +2,7 @@
 //! `dpcl run`; takes its order from stdin and reports on stdout.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
     io::{self, BufRead, Read, Write},
-    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -12,12 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use dpcl::{
-    Config, Progress, Run, Watch,
-    folder::{self, RunFolder, Status},
+    Config, Progress, Run,
+    folder::{Claim, RunFolder, Status},
+    run::Recording,
 };
-use dpcl_report::record::{CONFIG_FILE, ERROR_FILE, RESULT_FILE};
 
 use crate::{
     failure::{self, Failure},
@@ -27,9 +25,6 @@ use crate::{
 
 /// Time between two reports of progress: as often as an eye can follow.
 const PAUSE: Duration = Duration::from_millis(60);
-
-/// Held locked while a run lasts. It is never renamed or removed, so that all processes lock the same file.
-const LOCK_FILE: &str = "lock";
 
 /// Makes the run ordered on stdin. Failures are reported on stdout, so that there is one way to hear of them.
 pub fn execute() -> anyhow::Result<u8> {
@@ -58,26 +53,28 @@ fn perform(order: &Order, stop: &AtomicBool) -> anyhow::Result<Message> {
     if let Status::Finished(result) = folder.status(run.config())? {
         return Ok(Message::Kept(result));
     }
-    let _lock = claim(&order.folder)?;
+    let claim = folder.claim()?;
     // Another process may have finished it since.
     if let Status::Finished(result) = folder.status(run.config())? {
         return Ok(Message::Kept(result));
     }
-    let learned = learn(order, &run, &folder, stop);
+    let learned = learn(order, &run, (&folder, &claim), stop);
     if let Err(error) = &learned {
-        note_failure(&order.folder, &Failure::from(error));
+        let failure = Failure::from(error);
+        if failure.code != failure::INTERRUPTED {
+            folder.note_failure(&failure.text());
+        }
     }
     learned
 }
 
-/// Makes the run in a folder that this process has locked.
-fn learn(order: &Order, run: &Run, folder: &RunFolder, stop: &AtomicBool) -> anyhow::Result<Message> {
-    write_config(order, run.config())?;
-    let failure = order.folder.join(ERROR_FILE);
-    if failure.exists() {
-        fs::remove_file(&failure).with_context(|| format!("cannot remove {}", failure.display()))?;
-    }
-    let mut log = folder.begin(run.config())?;
+/// Makes the run in a folder that this process has claimed.
+fn learn(
+    order: &Order,
+    run: &Run,
+    (folder, claim): (&RunFolder, &Claim),
+    stop: &AtomicBool,
+) -> anyhow::Result<Message> {
     let mut last: Option<Instant> = None;
     let mut progress = |progress: &Progress| {
         if last.is_none_or(|last| last.elapsed() >= PAUSE) || progress.samples == progress.total {
@@ -86,35 +83,18 @@ fn learn(order: &Order, run: &Run, folder: &RunFolder, stop: &AtomicBool) -> any
             let _ = send(&Message::Progress(progress.clone()));
         }
     };
-    let mut watch = Watch { event: &mut |event| log.write(event), progress: &mut progress, stop };
-    let result = run.execute(&mut watch)?;
-    log.close()?;
-    folder.finish(&result)?;
+    let result = run.record(Recording {
+        folder,
+        claim,
+        command: Some(&order.command),
+        every: order.every.parse().map_err(anyhow::Error::msg)?,
+        progress: &mut progress,
+        notice: &mut |text| {
+            let _ = send(&Message::Notice(text.to_owned()));
+        },
+        stop,
+    })?;
     Ok(Message::Finished(Box::new(result)))
-}
-
-/// Locks the folder for as long as the file lives: two processes must not write one record.
-fn claim(folder: &Path) -> anyhow::Result<File> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let path = folder.join(LOCK_FILE);
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-    let file = file.with_context(|| format!("cannot open {}", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => bail!("another process is making this run: {}", folder.display()),
-        Err(TryLockError::Error(error)) => {
-            Err(error).with_context(|| format!("cannot lock {}", path.display()))
-        }
-    }
-}
-
-fn write_config(order: &Order, config: &Config) -> anyhow::Result<()> {
-    let path = order.folder.join(CONFIG_FILE);
-    if !path.exists() {
-        let text = format!("# command: {}\n{}", order.command, config.to_toml());
-        folder::write_whole(&path, text.as_bytes())?;
-    }
-    Ok(())
 }
 
 /// The watcher holds this process's stdin open for as long as the run is wanted.
@@ -124,14 +104,6 @@ fn stop_when_left_alone(stop: Arc<AtomicBool>) {
         let _ = io::stdin().lock().read_to_end(&mut rest);
         stop.store(true, Ordering::Relaxed);
     });
-}
-
-/// Leaves the reason in the record of a run that did not finish. Only for the process that holds the lock.
-fn note_failure(folder: &Path, failure: &Failure) {
-    let begun = folder.join(CONFIG_FILE).exists() && !folder.join(RESULT_FILE).exists();
-    if begun && failure.code != failure::INTERRUPTED {
-        let _ = fs::write(folder.join(ERROR_FILE), failure.text());
-    }
 }
 
 fn send(message: &Message) -> anyhow::Result<()> {

@@ -80,6 +80,10 @@ impl Audience for Bars {
         bar.set_message(format!("{:>digits$}/{} {standing}", progress.samples, progress.total));
     }
 
+    fn notice(&mut self, run: usize, text: &str) {
+        let _ = self.screen.println(format!("{}: {text}", self.titles[run]));
+    }
+
     fn ended(&mut self, run: usize, outcome: &Outcome) {
         if let Some((bar, _)) = self.bars[run].take() {
             bar.finish_and_clear();

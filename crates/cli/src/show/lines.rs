@@ -54,6 +54,10 @@ impl Audience for Lines {
         output::talk(format!("{}: {}/{} {standing}", line.title, progress.samples, progress.total));
     }
 
+    fn notice(&mut self, run: usize, text: &str) {
+        output::talk(format!("{}: {text}", self.runs[run].title));
+    }
+
     fn ended(&mut self, run: usize, outcome: &Outcome) {
         output::talk(format!("{}: {}", self.runs[run].title, words::ending(outcome)));
     }

@@ -189,6 +189,17 @@ pub fn read<R: Read + Seek>(file: &mut R, length: u64) -> Result<Checkpoint, Fai
     })
 }
 
+/// The checksum of the whole at the end of a file; `None` for one that is too short to have one.
+pub fn last_checksum(file: &mut (impl Read + Seek)) -> io::Result<Option<String>> {
+    let mut digest = [0; CHECKSUM_BYTES as usize / 2];
+    if file.seek(SeekFrom::End(0))? < LENGTH_BYTES + CHECKSUM_BYTES {
+        return Ok(None);
+    }
+    file.seek(SeekFrom::End(-(digest.len() as i64)))?;
+    file.read_exact(&mut digest)?;
+    Ok(Some(hexadecimal(&digest)))
+}
+
 fn read_header<R: Read + Seek>(file: &mut R, length: u64) -> Result<Vec<u8>, Failure> {
     if length < LENGTH_BYTES + CHECKSUM_BYTES {
         return Err(Flaw::SomethingElse(format!("it has only {length} bytes")).into());
@@ -304,7 +315,7 @@ fn misfit(problem: impl Into<String>) -> Flaw {
     Flaw::Misfit(problem.into())
 }
 
-pub fn hexadecimal(bytes: &[u8]) -> String {
+fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -97,7 +97,12 @@ impl Settings {
                 return Err(Error::bad_key(key, format!("must be at most {}", i64::MAX)));
             }
         }
-        let paths = [("data_dir", &self.data_dir), ("split", &self.split), ("weights", &self.weights)];
+        let paths = [
+            ("data_dir", &self.data_dir),
+            ("split", &self.split),
+            ("weights", &self.weights),
+            ("from", &self.from),
+        ];
         for (key, path) in paths {
             if path.as_ref().is_some_and(|path| path.to_str().is_none()) {
                 return Err(Error::bad_key(key, "must be a path that is valid Unicode"));

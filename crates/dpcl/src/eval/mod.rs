@@ -10,7 +10,7 @@ use dpcl_report::record::ClassCount;
 use crate::{
     data::{Ahead, Dataset, ImageSource, OnBadImage},
     error::{Error, Result},
-    learner::{Label, Learner},
+    learner::Learner,
     stream::Parts,
 };
 
@@ -57,39 +57,42 @@ impl TestSet {
     /// # Errors
     /// When a test image cannot be read, unless such are to be skipped.
     pub fn evaluate(&self, learner: &Learner) -> Result<Answers> {
-        let numbers: Vec<usize> = learner.labels().iter().map(number).collect();
-        let queue: Vec<(usize, usize)> = numbers
+        // A class brought along from other data has no test images here.
+        let known =
+            learner.labels().iter().map(|label| label.number().filter(|&class| class < self.positions.len()));
+        let known: Vec<(usize, usize)> =
+            known.enumerate().filter_map(|(met, class)| Some((met, class?))).collect();
+        let queue: Vec<(usize, usize)> = known
             .iter()
             .enumerate()
-            .flat_map(|(met, &class)| self.positions[class].iter().map(move |&position| (met, position)))
+            .flat_map(|(row, &(_, class))| self.positions[class].iter().map(move |&position| (row, position)))
             .collect();
-        let mut counts: Vec<ClassCount> = numbers
+        let mut counts: Vec<ClassCount> = known
             .iter()
-            .map(|&class| ClassCount { class, correct: 0, total: self.positions[class].len() as u64 })
+            .map(|&(_, class)| ClassCount { class, correct: 0, total: self.positions[class].len() as u64 })
             .collect();
         let positions = queue.iter().map(|&(_, position)| position).collect();
         let mut decoded = Ahead::new(Arc::clone(&self.images), positions, ROWS);
         let mut unread = Vec::new();
         for chunk in queue.chunks(ROWS) {
-            let (mut images, mut classes) =
-                (Vec::with_capacity(chunk.len()), Vec::with_capacity(chunk.len()));
-            for (&(met, position), image) in chunk.iter().zip(decoded.by_ref()) {
+            let (mut images, mut rows) = (Vec::with_capacity(chunk.len()), Vec::with_capacity(chunk.len()));
+            for (&(row, position), image) in chunk.iter().zip(decoded.by_ref()) {
                 match image {
                     Ok(image) => {
                         images.push(image);
-                        classes.push(met);
+                        rows.push(row);
                     }
                     Err(problem) if self.on_bad_image == OnBadImage::Fail => {
                         return Err(self.bad_image(position, problem));
                     }
                     Err(_) => {
-                        counts[met].total -= 1;
+                        counts[row].total -= 1;
                         unread.push(position);
                     }
                 }
             }
-            for (scores, met) in learner.scores(&images)?.iter().zip(classes) {
-                counts[met].correct += u64::from(scores.best() == met);
+            for (scores, row) in learner.scores(&images)?.iter().zip(rows) {
+                counts[row].correct += u64::from(scores.best() == known[row].0);
             }
         }
         counts.sort_by_key(|count| count.class);
@@ -104,13 +107,5 @@ impl TestSet {
 
     fn bad_image(&self, position: usize, problem: Error) -> Error {
         Error::BadImage { what: format!("test image {position}"), source: Box::new(problem) }
-    }
-}
-
-/// A run labels samples by the data set's class numbers.
-fn number(label: &Label) -> usize {
-    match label {
-        Label::Number(number) => usize::try_from(*number).unwrap_or(usize::MAX),
-        Label::Name(_) => usize::MAX,
     }
 }

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use super::{Learner, Shape};
+use super::{Label, Learner, Shape};
 use crate::{
-    checkpoint::{Checkpoint, Flaw},
+    checkpoint::Checkpoint,
     config::Config,
     error::{Error, Result},
     methods,
@@ -40,6 +40,28 @@ impl Learner {
         Ok(learner)
     }
 
+    /// The learner in a checkpoint under a new configuration, its classes called by other names.
+    pub(crate) fn taken_further(
+        checkpoint: &Checkpoint,
+        config: &Config,
+        shape: Shape,
+        rename: impl Fn(&Label) -> Label,
+    ) -> Result<Self> {
+        if shape != checkpoint.shape {
+            let (expected, found) = (checkpoint.shape.to_string(), shape.to_string());
+            return Err(Error::WrongShape { expected, found });
+        }
+        refuse_too_large(config, &checkpoint.state)?;
+        let mut learner = Self::blank(config, shape)?;
+        learner.restore(&checkpoint.state)?;
+        learner.labels = learner.labels.iter().map(rename).collect();
+        learner.numbers = learner.labels.iter().cloned().zip(0..).collect();
+        if learner.numbers.len() != learner.labels.len() {
+            return Err(bad("labels", "are called the same in the new data"));
+        }
+        Ok(learner)
+    }
+
     /// Everything its future depends on.
     pub fn state(&self) -> State {
         let mut state = State::default();
@@ -69,13 +91,6 @@ impl Learner {
             return Err(bad("labels", "are not as many as the heads have classes"));
         }
         state.load_part("method", &mut *self.method)
-    }
-}
-
-impl Error {
-    /// A checkpoint that is whole but makes no learner.
-    pub(crate) fn misfit(path: &Path, error: &Self) -> Self {
-        Self::bad_checkpoint(path, Flaw::Misfit(error.to_string()))
     }
 }
 

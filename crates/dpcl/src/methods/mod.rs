@@ -51,7 +51,7 @@ impl Knowledge {
 }
 
 /// One training step, for the record.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Step {
     /// Training loss before the step.
     pub loss: f64,

@@ -95,7 +95,8 @@ impl Replay {
             let current = rate.rate();
             let loss = step(model, &batch, memory, &mut **rate);
             if !loss.is_finite() {
-                return Err(Error::LossNotFinite { loss, rate: current, labels: batch.labels });
+                let step = steps.len();
+                return Err(Error::LossNotFinite { loss, rate: current, labels: batch.labels, step });
             }
             rate.stepped();
             steps.push(Step { loss, rate: current });

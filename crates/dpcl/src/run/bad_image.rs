@@ -9,12 +9,16 @@ use crate::{
 };
 
 impl Execution<'_> {
+    /// Images of the stream that had their turn, those passed over included.
+    pub(super) fn behind(&self) -> usize {
+        (self.standing.samples + BadImages::of(&self.events).stream) as usize
+    }
+
     /// A stream image that cannot be read: the end of the run, or a line of the record.
     pub(super) fn pass_over(&mut self, position: usize, problem: Error, watch: &mut Watch<'_>) -> Result<()> {
-        let samples = self.learner.samples();
+        let samples = self.standing.samples;
         if self.run.config.settings.on_bad_image == OnBadImage::Fail {
-            let number = samples + BadImages::of(&self.events).stream + 1;
-            let what = format!("stream sample {number} (training image {position})");
+            let what = format!("stream sample {} (training image {position})", self.behind() + 1);
             return Err(Error::BadImage { what, source: Box::new(problem) });
         }
         let file = self.run.dataset.train.images.file_name(position);
@@ -30,7 +34,7 @@ impl Execution<'_> {
                 _ => false,
             });
             if !known {
-                let (samples, file) = (self.learner.samples(), self.test.file_name(unread));
+                let (samples, file) = (self.standing.samples, self.test.file_name(unread));
                 let event = Event::BadImage { samples, part: Part::Test, position: unread, file };
                 self.emit(event, watch)?;
             }
@@ -40,7 +44,7 @@ impl Execution<'_> {
 
     /// A stream of which nothing could be read has no result.
     pub(super) fn refuse_nothing_learned(&self, total: u64) -> Result<()> {
-        if self.learner.samples() > 0 {
+        if self.standing.samples > 0 {
             return Ok(());
         }
         let problem = format!("none of the {total} images of the stream can be read");

@@ -1,0 +1,65 @@
+//! Runs that are not begun from nothing: those on record that were cut off, and those that take a learner further.
+
+use std::path::{Path, PathBuf};
+
+use dpcl::{Checkpoint, folder::RunFolder};
+use toml::{Table, Value};
+
+use crate::{
+    failure::Usage,
+    grid::{Grid, Planned, Wishes},
+};
+
+/// Name of the grid of a learner that is taken further, unless it is given another.
+pub const NAME: &str = "further";
+
+/// Keys that speak of the data a checkpoint was made on, not of its learner.
+const OF_THE_STREAM: [&str; 16] = [
+    "label",
+    "dataset",
+    "data_dir",
+    "scenario",
+    "tasks",
+    "n",
+    "m",
+    "blurry_order",
+    "superclass_order",
+    "classes",
+    "per_class",
+    "first_tasks",
+    "holdout",
+    "split",
+    "weights",
+    "from_checksum",
+];
+
+/// The keys of a checkpoint's learner, as the lowest layer of a configuration.
+pub fn keys(from: &Path) -> anyhow::Result<Table> {
+    let mut table = Checkpoint::read(from)?.config.to_table();
+    table.retain(|key, _| !OF_THE_STREAM.contains(&key) && key != "threads");
+    let path = from.to_str().ok_or_else(|| Usage::new("`--from` must be a path that is valid Unicode"))?;
+    table.insert("from".into(), Value::from(path));
+    Ok(table)
+}
+
+/// The runs on record in a run's or a grid's folder, each with its own configuration.
+pub fn resume(folder: &Path, flags: &Table, wishes: &Wishes) -> anyhow::Result<Grid> {
+    let mut grid = Grid { runs: Vec::new(), folders: Vec::new(), jobs: wishes.jobs, threads: wishes.threads };
+    for path in dpcl_report::read::find_paths(&[folder.to_owned()])? {
+        let folder = RunFolder::at(&path);
+        let mut config = folder.config()?;
+        if let Some(Value::String(data)) = flags.get("data_dir") {
+            config.settings.data_dir = Some(data.into());
+        }
+        let title = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let title = title.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        grid.runs.push(Planned { title, folder, config });
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.map_or_else(|| PathBuf::from("."), PathBuf::from);
+        let parent = if path == Path::new(".") { PathBuf::from("..") } else { parent };
+        if !grid.folders.contains(&parent) {
+            grid.folders.push(parent);
+        }
+    }
+    Ok(grid)
+}

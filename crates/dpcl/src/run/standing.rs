@@ -1,0 +1,99 @@
+//! Where a run stands between two samples: with the learner's own state, all that it needs to go on.
+
+use std::path::Path;
+
+use dpcl_report::{read, record::Event};
+use md5::{Digest, Md5};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    checkpoint::{Checkpoint, Flaw},
+    error::{Error, Result},
+    methods::Step,
+};
+
+/// The run's own part of a checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Stream samples learned.
+    pub samples: u64,
+    /// Tasks ended.
+    pub tasks: usize,
+    /// How far the event log went.
+    pub log: Mark,
+    /// Steps since the last progress event.
+    pub unreported: Vec<Step>,
+    /// Stream samples predicted before they were learned, and how many rightly.
+    pub online: (u64, u64),
+    /// Accuracy at the last evaluation.
+    pub accuracy: Option<f64>,
+    /// Samples and training steps that the learner had behind it when the run began.
+    pub before: (u64, u64),
+    /// Wall-clock seconds spent so far, evaluation included.
+    pub seconds: f64,
+    /// Wall-clock seconds of them spent evaluating.
+    pub evaluating: f64,
+    /// Peak resident memory of the processes that made the run so far.
+    pub peak_memory_bytes: u64,
+}
+
+/// A place in the event log and what stands before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// Bytes before it.
+    pub bytes: u64,
+    /// MD5 of those bytes, in hexadecimal digits.
+    pub md5: String,
+}
+
+impl Standing {
+    /// Where the run of a checkpoint stood.
+    ///
+    /// # Errors
+    /// When the checkpoint, read from `path`, is not one of a run.
+    pub fn of(checkpoint: &Checkpoint, path: &Path) -> Result<Self> {
+        let misfit = |problem: String| Error::bad_checkpoint(path, Flaw::Misfit(problem));
+        let Some(run) = &checkpoint.run else {
+            return Err(misfit("it holds a learner, but not where a run stood".into()));
+        };
+        Self::deserialize(run).map_err(|error| misfit(format!("where its run stood: {error}")))
+    }
+
+    /// The events before the mark, out of the whole text of an event log; `None` if the log does not begin with what
+    /// was written before the mark.
+    pub(super) fn events(&self, log: &[u8]) -> Option<(Vec<Event>, Trail)> {
+        let before = log.get(..usize::try_from(self.log.bytes).ok()?)?;
+        let mut trail = Trail::default();
+        trail.add(before);
+        if trail.mark() != self.log {
+            return None;
+        }
+        Some((read::parse_events(Path::new(""), before).ok()?, trail))
+    }
+}
+
+/// Follows an event log as it is written.
+#[derive(Clone, Default)]
+pub struct Trail {
+    bytes: u64,
+    digest: Md5,
+}
+
+impl Trail {
+    /// The log grew.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.digest.update(bytes);
+    }
+
+    /// The end of the log.
+    pub fn mark(&self) -> Mark {
+        let md5 = self.digest.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Mark { bytes: self.bytes, md5 }
+    }
+}
+
+/// An event as it stands in the log.
+pub fn line(event: &Event) -> String {
+    serde_json::to_string(event).expect("an event is plain data with string keys") + "\n"
+}
