@@ -180,7 +180,9 @@ fn a_run_that_skipped_images_goes_on_where_it_stopped() {
         log.extend(serde_json::to_vec(event).unwrap());
         log.push(b'\n');
         events.push(event.clone());
-        stop.store(matches!(event, Event::NewClass { samples: 7, .. }), Ordering::Relaxed);
+        if matches!(event, Event::NewClass { samples: 7, .. }) {
+            stop.store(true, Ordering::Relaxed);
+        }
         Ok(())
     };
     let mut keep = |moment: Moment, checkpoint: &dyn Fn() -> Checkpoint| {
