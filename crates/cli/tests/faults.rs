@@ -51,7 +51,11 @@ fn a_damaged_record_is_reported_or_refused_by_name() {
         let whole = fs::read(&path).unwrap();
         for (what, bytes) in damaged(&whole, 6, 24) {
             fs::write(&path, &bytes).unwrap();
-            sound(&place.say("report runs/tiny --format csv"), file, &what);
+            let answer = place.say("report runs/tiny --format markdown");
+            sound(&answer, file, &what);
+            let told = answer.code != 0 || answer.stdout.contains("is not as the run left it");
+            // A damaged name of the checksum's own key leaves a record without one; nothing else passes in silence.
+            assert!(told || bytes.windows(10).all(|word| word != b"\"checksum\""), "{file} {what}");
         }
         fs::write(&path, &whole).unwrap();
     }

@@ -21,6 +21,7 @@ mod html;
 pub mod metrics;
 pub mod read;
 pub mod record;
+pub mod seal;
 pub mod statistics;
 pub mod table;
 mod unfinished;
@@ -58,6 +59,7 @@ impl Report {
                 Some(run) => {
                     notes.extend(disagreement(&run));
                     notes.extend(left_out(&run));
+                    notes.extend(altered(&run));
                     runs.push(run);
                 }
                 None => unfinished.push(left),
@@ -116,6 +118,14 @@ fn disagreement(run: &Run) -> Option<String> {
     let path = run.record.path.display();
     (!names.is_empty()).then(|| {
         format!("{path}: result.json disagrees with events.jsonl on {}; the events count", names.join(", "))
+    })
+}
+
+/// Damage that still reads well would go unnoticed without its checksum.
+fn altered(run: &Run) -> Option<String> {
+    let path = run.record.path.display();
+    run.record.altered.then(|| {
+        format!("{path}: the record is not as the run left it; restore its files, or run again elsewhere")
     })
 }
 

@@ -244,4 +244,7 @@ pub struct RunResult {
     pub knowledge: String,
     /// Program version.
     pub version: String,
+    /// Checksum of the whole record as the run left it, filled in when it is written; empty in early records.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub checksum: String,
 }

@@ -83,6 +83,7 @@ impl Execution<'_> {
             threads: process::threads(settings.threads),
             knowledge: self.learner.knowledge().name().to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            checksum: String::new(),
         }
     }
 }

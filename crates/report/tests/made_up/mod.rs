@@ -89,7 +89,7 @@ impl Plan {
         let config_text = self.config(seed);
         let config = config_text.parse().unwrap();
         let path = PathBuf::from(format!("out/demo/{}-seed{seed}", self.label));
-        Record { path, config_text, config, events, result: Some(result), failure: None }
+        Record { path, config_text, config, events, result: Some(result), failure: None, altered: false }
     }
 
     /// A run that stopped after some of its events.
@@ -182,6 +182,7 @@ impl Plan {
             threads: 2,
             knowledge: self.knowledge.into(),
             version: "0.1.0".into(),
+            checksum: String::new(),
         }
     }
 
