@@ -83,7 +83,8 @@ fn a_damaged_record_is_never_overwritten_by_the_same_command() {
 fn a_file_that_disappears_in_mid_run_is_named_in_the_record() {
     let place = Place::new();
     let set = dpcl::data::open("fashion-mini", None, None).unwrap();
-    for (position, &label) in set.train.labels.iter().enumerate().filter(|(_, label)| **label < 2).step_by(25) {
+    for (position, &label) in set.train.labels.iter().enumerate().filter(|(_, label)| **label < 2).step_by(25)
+    {
         for half in ["train", "test"] {
             let folder = place.path().join(format!("photos/{half}/class{label}"));
             fs::create_dir_all(&folder).unwrap();
@@ -98,7 +99,11 @@ fn a_file_that_disappears_in_mid_run_is_named_in_the_record() {
     let answer = place.say(run);
     assert_eq!(answer.code, 1, "{}", answer.whole());
     let name = bad.file_name().unwrap().to_str().unwrap();
-    assert!(answer.talk().contains(name) && answer.talk().contains("--on-bad-image skip"), "{}", answer.stderr);
+    assert!(
+        answer.talk().contains(name) && answer.talk().contains("--on-bad-image skip"),
+        "{}",
+        answer.stderr
+    );
     assert!(place.read("runs/photos/finetune-seed1/error.txt").contains(name));
 
     let answer = place.say(&format!("{run}-skip --on-bad-image skip")).done();

@@ -18,7 +18,8 @@ const SIDE: usize = 32;
 
 /// A learner of three classes of the built-in images, saved as `some.ckpt`.
 fn saved(place: &Place) -> (Learner, Dataset) {
-    let text = "method = 'dpcl'\nmodel = 'slim'\nwidth = 4\nmemory = 10\nupdates = 1.0\nbatch = 4\nthreads = 1";
+    let text =
+        "method = 'dpcl'\nmodel = 'slim'\nwidth = 4\nmemory = 10\nupdates = 1.0\nbatch = 4\nthreads = 1";
     let shape = Shape { channels: 3, height: SIDE, width: SIDE };
     let mut learner = Learner::new(&Config::from_toml(text).unwrap(), shape).unwrap();
     let set = data::open("fashion-mini", None, None).unwrap();
@@ -83,7 +84,10 @@ fn a_bad_image_is_named_or_skipped() {
     let answer = place.say("predict --checkpoint some.ckpt one.png photos");
     assert_eq!(answer.code, 1, "{}", answer.whole());
     let talk = answer.talk();
-    assert!(talk.contains("image 3 of 4 cannot be read: photos/c.png: is neither a PNG nor a JPEG image"), "{talk}");
+    assert!(
+        talk.contains("image 3 of 4 cannot be read: photos/c.png: is neither a PNG nor a JPEG image"),
+        "{talk}"
+    );
     assert!(talk.contains("hint:") && talk.contains("--on-bad-image skip"), "{talk}");
 
     let answer = place.say("predict --checkpoint some.ckpt one.png photos --on-bad-image skip").done();
@@ -114,7 +118,11 @@ fn what_is_no_checkpoint_or_no_image_is_explained() {
         let answer = place.say(arguments);
         assert_eq!(answer.code, 1, "{}", answer.whole());
         assert_eq!(answer.stdout, "", "{arguments}");
-        assert!(answer.talk().replace(':', "").contains(&words.replace(':', "")), "{arguments}: {}", answer.stderr);
+        assert!(
+            answer.talk().replace(':', "").contains(&words.replace(':', "")),
+            "{arguments}: {}",
+            answer.stderr
+        );
     }
 }
 
@@ -123,7 +131,9 @@ fn a_checkpoint_is_shown_for_people_and_for_programs() {
     let place = Place::new();
     let (learner, set) = saved(&place);
     let answer = place.say("inspect some.ckpt").done();
-    for words in ["dpcl with slim, seed 1", "20 samples seen, 20 training steps taken", "images of 32 × 32 pixels"] {
+    for words in
+        ["dpcl with slim, seed 1", "20 samples seen, 20 training steps taken", "images of 32 × 32 pixels"]
+    {
         assert!(answer.stdout.contains(words), "{words}: {}", answer.stdout);
     }
     for class in &set.classes[..3] {
@@ -154,7 +164,11 @@ fn a_learner_without_a_memory_has_no_sheet() {
     assert_eq!(answer.code, 2, "{}", answer.whole());
     assert!(answer.talk().contains("the memory holds no image to show"), "{}", answer.stderr);
     assert!(!place.has("sheet.png"));
-    fs::write(place.path().join("a.png"), data::png(&Image { height: 1, width: 1, pixels: vec![0; 3].into() })).unwrap();
+    fs::write(
+        place.path().join("a.png"),
+        data::png(&Image { height: 1, width: 1, pixels: vec![0; 3].into() }),
+    )
+    .unwrap();
     let answer = place.say("predict --checkpoint new.ckpt a.png");
     assert_eq!(answer.code, 1, "{}", answer.whole());
     assert!(answer.talk().contains("nothing has been learned yet"), "{}", answer.stderr);

@@ -15,7 +15,8 @@ use std::{
 };
 
 use dpcl_report::{
-    seal, record::{CONFIG_FILE, ERROR_FILE, EVENTS_FILE, Event, RESULT_FILE, RunResult},
+    record::{CONFIG_FILE, ERROR_FILE, EVENTS_FILE, Event, RESULT_FILE, RunResult},
+    seal,
 };
 
 use crate::{

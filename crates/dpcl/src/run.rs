@@ -27,6 +27,7 @@ use dpcl_report::{
 };
 
 use standing::Trail;
+use telling::last_progress;
 
 use crate::{
     checkpoint::Checkpoint,
@@ -35,7 +36,7 @@ use crate::{
     error::{Error, Result},
     eval::TestSet,
     learner::{Learner, Shape},
-    methods::{Knowledge, Step},
+    methods::Knowledge,
     process,
     stream::{self, Parts, Schedule},
 };
@@ -47,6 +48,8 @@ pub struct Progress {
     pub samples: u64,
     /// Stream samples in all.
     pub total: u64,
+    /// Stream samples that an earlier process had seen, where this one went on.
+    pub earlier: u64,
     /// Training steps taken.
     pub updates: u64,
     /// Loss of the last step.
@@ -176,7 +179,8 @@ impl Run {
         trail: Trail,
     ) -> Execution<'_> {
         let test = TestSet::new(&self.dataset, &self.parts, self.config.settings.on_bad_image);
-        Execution { run: self, test, learner, events, trail, standing, begun: Instant::now() }
+        let earlier = standing.samples;
+        Execution { run: self, test, learner, events, trail, standing, earlier, begun: Instant::now() }
     }
 
     fn shape(&self) -> Shape {
@@ -193,6 +197,8 @@ struct Execution<'a> {
     trail: Trail,
     /// As of the start of this process for times and memory, up to date in everything else.
     standing: Standing,
+    /// Samples learned before this process.
+    earlier: u64,
     begun: Instant,
 }
 
@@ -276,6 +282,7 @@ impl Execution<'_> {
         (watch.progress)(&Progress {
             samples,
             total,
+            earlier: self.earlier,
             updates: self.updates(),
             loss: last.map(|step| step.loss),
             rate: last.map(|step| step.rate),
@@ -389,11 +396,4 @@ impl Execution<'_> {
         self.events.push(event);
         Ok(())
     }
-}
-
-fn last_progress(events: &[Event]) -> Option<Step> {
-    events.iter().rev().find_map(|event| match event {
-        Event::Progress { loss, rate, .. } => Some(Step { loss: *loss, rate: *rate }),
-        _ => None,
-    })
 }

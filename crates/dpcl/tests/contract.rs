@@ -136,9 +136,9 @@ fn part(
         Ok(())
     };
     let mut keep = |moment, snapshot: &dyn Fn() -> Checkpoint| {
-        if until
-            .is_none_or(|(until, number)| moment != until || std::mem::replace(&mut met, met + 1) != number)
-        {
+        let here = until.is_some_and(|(until, _)| until == moment);
+        met += usize::from(here);
+        if !here || until.is_some_and(|(_, number)| met != number + 1) {
             return Ok(());
         }
         snapshot().write_to(&mut taken).unwrap();

@@ -29,7 +29,8 @@ fn read(name: &str) -> String {
 fn listed() -> Vec<[String; 3]> {
     let text = read("LICENSES.md");
     let rows = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| crate "));
-    let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let cells =
+        |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
     rows.map(|line| cells(line).try_into().unwrap()).collect()
 }
 

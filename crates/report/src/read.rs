@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
-use crate::seal;
 use crate::record::{
     CONFIG_FILE, ClassCount, ERROR_FILE, EVENTS_FILE, EvaluationKind, Event, FORMAT, RESULT_FILE, RunResult,
 };
+use crate::seal;
 
 const MOVE_AWAY: &str = "restore the file, or move the run's folder elsewhere and run it again";
 
@@ -77,9 +77,10 @@ pub fn read(folder: &Path) -> Result<Record> {
     }
     let failure =
         optional(&folder.join(ERROR_FILE))?.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
-    let altered = result.as_ref().zip(result_bytes.as_deref()).is_some_and(|(result, text)| {
-        !seal::is_whole(result, text, config_text.as_bytes(), &events_bytes)
-    });
+    let altered = result
+        .as_ref()
+        .zip(result_bytes.as_deref())
+        .is_some_and(|(result, text)| !seal::is_whole(result, text, config_text.as_bytes(), &events_bytes));
     Ok(Record { path: folder.to_owned(), config_text, config, events, result, failure, altered })
 }
 

@@ -55,7 +55,7 @@ struct Running {
     #[arg(long)]
     name: Option<String>,
 
-    /// How often to write a checkpoint: samples, or seconds as 60s
+    /// Write a checkpoint every so many samples, or seconds
     #[arg(long, value_name = "EVERY", default_value_t)]
     checkpoint_every: Every,
 

@@ -17,7 +17,8 @@ pub fn duration(duration: Duration) -> String {
 /// Time left if it goes on as it went so far; `None` before anything is known.
 pub fn left(progress: &Progress, elapsed: Duration) -> Option<Duration> {
     let remaining = progress.total.saturating_sub(progress.samples) as f64;
-    let seconds = elapsed.as_secs_f64() * remaining / progress.samples as f64;
+    let seen = progress.samples.saturating_sub(progress.earlier) as f64;
+    let seconds = elapsed.as_secs_f64() * remaining / seen;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
@@ -66,8 +67,15 @@ mod tests {
 
     #[test]
     fn standing_has_one_width_and_no_number_before_the_first_step() {
-        let mut progress =
-            Progress { samples: 0, total: 100, updates: 0, loss: None, rate: None, accuracy: None };
+        let mut progress = Progress {
+            samples: 0,
+            total: 100,
+            earlier: 0,
+            updates: 0,
+            loss: None,
+            rate: None,
+            accuracy: None,
+        };
         let before = standing(&progress, Duration::from_secs(5));
         assert_eq!(before, "loss     – lr      – acc       –     – left");
         progress = Progress {
@@ -80,5 +88,7 @@ mod tests {
         let after = standing(&progress, Duration::from_secs(5));
         assert_eq!(after, "loss 1.234 lr 2.9e-4 acc  63.2 %  0:15 left");
         assert_eq!(before.chars().count(), after.chars().count());
+        progress.earlier = 15;
+        assert_eq!(left(&progress, Duration::from_secs(5)), Some(Duration::from_millis(37_500)));
     }
 }

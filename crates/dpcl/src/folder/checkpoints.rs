@@ -69,7 +69,7 @@ pub(super) fn list(run: &Path) -> Vec<PathBuf> {
     let mut found: Vec<(u64, PathBuf)> = entries
         .filter_map(|entry| {
             let path = entry.path();
-            entry.file_type().ok().filter(|kind| kind.is_file())?;
+            entry.file_type().ok().filter(fs::FileType::is_file)?;
             let samples = path.file_stem()?.to_str()?.parse().ok()?;
             (path.extension()? == "ckpt").then_some((samples, path))
         })

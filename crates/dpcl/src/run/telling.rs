@@ -7,7 +7,7 @@ use dpcl_report::{
 };
 
 use super::Execution;
-use crate::{data, error::Error, learner::Label, memory::Memory, process};
+use crate::{data, error::Error, learner::Label, memory::Memory, methods::Step, process};
 
 impl Execution<'_> {
     pub(super) fn start(&self) -> Event {
@@ -86,4 +86,12 @@ impl Execution<'_> {
             checksum: String::new(),
         }
     }
+}
+
+/// The last step that an event tells of.
+pub(super) fn last_progress(events: &[Event]) -> Option<Step> {
+    events.iter().rev().find_map(|event| match event {
+        Event::Progress { loss, rate, .. } => Some(Step { loss: *loss, rate: *rate }),
+        _ => None,
+    })
 }
