@@ -32,10 +32,11 @@ bench:
 # Many more cases than the tests try for every reader of files: altered seeds, arbitrary bytes. Prints the counts.
 CASES ?= 20000
 fuzz:
+	rm -f target/tmp/fuzz.txt
 	PROPTEST_CASES=$(CASES) DPCL_FUZZ_CASES=$(CASES) cargo test --release --lib --test fuzz -- \
 		any_bytes altered_images no_damaged_line any_change \
-		records files archives configurations checkpoints events results
-	cat target/tmp/fuzz-*.txt
+		records files archives configurations checkpoints events results weight_files
+	cat target/tmp/fuzz.txt
 
 # Known faults, licences and origins of everything that is depended on. Needs cargo-deny and, for known faults, a network.
 audit: licences

@@ -1,8 +1,13 @@
 //! Checkpoints and weight files: read, made into a learner, asked and taught.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
-use dpcl::{Config, Image, Learner, Shape, checkpoint::Checkpoint, methods::METHODS};
+use dpcl::{
+    Config, Image, Learner, Shape,
+    checkpoint::Checkpoint,
+    methods::METHODS,
+    state::{Array, Elements},
+};
 
 use super::{MIB, Target, seal};
 
@@ -34,7 +39,10 @@ fn seeds() -> Vec<Vec<u8>> {
 
 /// Whether a learner came out of it. What it makes of its work is its own affair, as long as it does not fall over.
 fn taken_up(bytes: &[u8]) -> bool {
-    let Ok(checkpoint) = Checkpoint::from_bytes(bytes, Path::new("some.ckpt")) else { return false };
+    Checkpoint::from_bytes(bytes, Path::new("some.ckpt")).is_ok_and(|checkpoint| used(&checkpoint))
+}
+
+fn used(checkpoint: &Checkpoint) -> bool {
     let Ok(mut learner) = checkpoint.learner() else { return false };
     let side = learner.shape().height;
     let settings = &learner.config().settings;
@@ -60,6 +68,61 @@ fn checkpoints() {
         ..Target::new("checkpoint", seeds())
     };
     target.run(taken_up);
+}
+
+/// The checkpoint of a method, to be taken apart.
+fn whole(bytes: &[u8]) -> Checkpoint {
+    Checkpoint::from_bytes(bytes, Path::new("some.ckpt")).unwrap()
+}
+
+#[test]
+fn checkpoints_with_other_values() {
+    for seed in seeds() {
+        let checkpoint = whole(&seed);
+        let text = serde_json::to_vec(&checkpoint.state.values).unwrap();
+        let target = Target { memory: 128 * MIB, every: 5, ..Target::new("checkpoint-values", vec![text]) };
+        target.run(|text| {
+            let Ok(values) = serde_json::from_slice(text) else { return false };
+            let mut altered = checkpoint.clone();
+            altered.state.values = values;
+            used(&altered)
+        });
+    }
+}
+
+#[test]
+fn checkpoints_with_other_shapes() {
+    for seed in seeds() {
+        let checkpoint = whole(&seed);
+        let shapes: BTreeMap<&String, &Vec<usize>> =
+            checkpoint.state.arrays.iter().map(|(name, array)| (name, &array.shape)).collect();
+        let text = serde_json::to_vec(&shapes).unwrap();
+        let target = Target { memory: 128 * MIB, every: 5, ..Target::new("checkpoint-shapes", vec![text]) };
+        target.run(|text| {
+            let Ok(shapes) = serde_json::from_slice::<BTreeMap<String, Vec<usize>>>(text) else {
+                return false;
+            };
+            let mut altered = checkpoint.clone();
+            altered.state.arrays.retain(|name, _| shapes.contains_key(name));
+            for (name, shape) in shapes {
+                let Some(array) = altered.state.arrays.get_mut(&name) else { continue };
+                // More elements than that would be a long file, and no small one can claim them.
+                let length = shape.iter().try_fold(1, |length: usize, &extent| length.checked_mul(extent));
+                let Some(length) = length.filter(|&length| length <= 100_000) else { return false };
+                *array = Arc::new(match &array.elements {
+                    Elements::F32(elements) => Array::floats(shape, resized(elements, length)),
+                    Elements::U8(elements) => Array::bytes(shape, resized(elements, length)),
+                });
+            }
+            used(&altered)
+        });
+    }
+}
+
+fn resized<T: Clone + Default>(elements: &[T], length: usize) -> Vec<T> {
+    let mut elements = elements.to_vec();
+    elements.resize(length, T::default());
+    elements
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! Each reader is a target with good inputs, *seeds*; [`mutate`] alters them by chance, and half of the altered inputs
 //! get their checksums put right, so that what lies behind a checksum is reached too. Inputs that once broke a reader
 //! are kept in `tests/fixtures/fuzz/<target>` and tried first. A few cases are tried as an ordinary test; `make fuzz`
-//! tries many. `DPCL_FUZZ_CASES` is the number of cases a target, `DPCL_FUZZ_SEED` chooses others. Counts are left in
-//! `target/tmp/fuzz-<target>.txt`, and an input that breaks a reader beside them.
+//! tries many. `DPCL_FUZZ_CASES` is the number of cases a target, `DPCL_FUZZ_SEED` chooses others. Counts are added to
+//! `target/tmp/fuzz.txt`, and an input that breaks a reader is left beside it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -20,6 +20,7 @@ mod texts;
 
 use std::{
     fs,
+    io::Write as _,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
@@ -82,7 +83,9 @@ impl Target {
             self.seeds.len(),
             cases - accepted
         );
-        fs::write(left_behind(&format!("fuzz-{}.txt", self.name)), counts).unwrap();
+        let path = left_behind("fuzz.txt");
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+        file.write_all(counts.as_bytes()).unwrap();
     }
 
     fn case(&self, title: &str, input: &[u8], read: &mut impl FnMut(&[u8]) -> bool) -> bool {
