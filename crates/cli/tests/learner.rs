@@ -7,7 +7,7 @@ mod support;
 use std::fs;
 
 use dpcl::{
-    Config, Image, Learner, Shape,
+    Config, Image, Learner, Prediction, Shape,
     checkpoint::Checkpoint,
     data::{self, Dataset},
 };
@@ -49,16 +49,14 @@ fn every_image_gets_the_learners_answer_by_the_class_s_name() {
     let place = Place::new();
     let (learner, set) = saved(&place);
     let names = pictures(&place, &set);
-    let expected: Vec<String> = names
-        .iter()
-        .map(|name| {
-            let image = data::read_image(&place.path().join(name), SIDE).unwrap();
-            let answer = learner.predict(&image).unwrap();
-            let class = &set.classes[answer.label.to_string().parse::<usize>().unwrap()];
-            let own = answer.probabilities.iter().find(|(label, _)| *label == answer.label).unwrap().1;
-            format!("{name},{class},{own},{},{}", answer.disagreement, answer.entropy)
-        })
-        .collect();
+    let images: Vec<Image> =
+        names.iter().map(|name| data::read_image(&place.path().join(name), SIDE).unwrap()).collect();
+    let line = |(name, answer): (&&str, Prediction)| {
+        let class = &set.classes[answer.label.to_string().parse::<usize>().unwrap()];
+        let own = answer.probabilities.iter().find(|(label, _)| *label == answer.label).unwrap().1;
+        format!("{name},{class},{own},{},{}", answer.disagreement, answer.entropy)
+    };
+    let expected: Vec<String> = names.iter().zip(learner.predict_all(&images).unwrap()).map(line).collect();
     let answer = place.say("predict --checkpoint some.ckpt one.png photos").done();
     let mut lines = answer.stdout.lines();
     assert_eq!(lines.next(), Some("file,class,probability,disagreement,entropy"));

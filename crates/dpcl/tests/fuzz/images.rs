@@ -23,8 +23,8 @@ fn noise() -> DynamicImage {
 
 fn reader() -> impl FnMut(&[u8]) -> bool {
     let root = tempfile::tempdir().unwrap();
-    let path = root.path().join("image.png");
     move |bytes| {
+        let path = root.path().join("image.png");
         fs::write(&path, bytes).unwrap();
         data::read_image(&path, 16).is_ok_and(|image| image.pixels.len() == 16 * 16 * 3)
     }

@@ -16,6 +16,22 @@ const EXTREMES: [u64; 10] = [
     0xffff_ffff_ffff_ffff,
 ];
 
+/// Numbers as they are written, at the edges of what types hold.
+const NUMBERS: [&str; 12] = [
+    "0",
+    "1",
+    "2",
+    "7",
+    "-1",
+    "0.5",
+    "1e308",
+    "255",
+    "4294967296",
+    "9223372036854775807",
+    "18446744073709551615",
+    "99999999999999999999",
+];
+
 /// Words at which readers of text stumble.
 const WORDS: [&str; 22] = [
     "0",
@@ -53,10 +69,11 @@ impl Mutator {
         Self { random: Random::named(seed, &format!("fuzz-{name}")) }
     }
 
-    /// One of the seeds, altered in one to four places.
+    /// One of the seeds, altered in one to four places, mostly in one: what is refused for one reason hides others.
     pub fn alter(&mut self, seeds: &[Vec<u8>]) -> Vec<u8> {
         let mut bytes = seeds[self.random.below(seeds.len())].clone();
-        for _ in 0..=self.random.below(4) {
+        let more = if self.random.chance(0.6) { 0 } else { self.random.below(4) };
+        for _ in 0..=more {
             self.alter_once(&mut bytes, seeds);
         }
         bytes
@@ -65,7 +82,7 @@ impl Mutator {
     fn alter_once(&mut self, bytes: &mut Vec<u8>, seeds: &[Vec<u8>]) {
         let at = self.place(bytes);
         let range = at..(at + 1 + self.length()).min(bytes.len());
-        match self.random.below(10) {
+        match self.random.below(14) {
             0 | 1 if at < bytes.len() => bytes[at] ^= 1 << self.random.below(8),
             2 if at < bytes.len() => bytes[at] = self.random.below(256) as u8,
             3 => bytes.truncate(at),
@@ -81,8 +98,9 @@ impl Mutator {
                 insert(bytes, at, &new);
             }
             7 => self.splice(bytes, at, seeds),
-            8 => self.extreme_number(bytes, at),
-            _ => self.word(bytes, at),
+            8 | 9 => self.extreme_number(bytes, at),
+            10 => self.word(bytes, at),
+            _ => self.written_number(bytes, at),
         }
     }
 
@@ -115,6 +133,17 @@ impl Mutator {
         for (byte, new) in bytes[at..].iter_mut().zip(number) {
             *byte = new;
         }
+    }
+
+    /// Puts a number in the place of the next one that is written there; the text around it stays whole.
+    fn written_number(&mut self, bytes: &mut Vec<u8>, at: usize) {
+        let Some(start) = bytes[at..].iter().position(u8::is_ascii_digit).map(|next| at + next) else {
+            return;
+        };
+        let is_part = |byte: &&u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'-' | b'+');
+        let end = start + bytes[start..].iter().take_while(is_part).count();
+        let number = NUMBERS[self.random.below(NUMBERS.len())];
+        bytes.splice(start..end, number.bytes());
     }
 
     /// Puts a word in the place of the number, name or byte that begins there, if any.
