@@ -239,7 +239,7 @@ fn probabilities_are_probabilities() {
         let (dataset, samples) = samples(&config);
         let mut learner = learner(&config);
         let image = dataset.test.images.image(0).unwrap();
-        assert!(matches!(learner.predict(&image), Err(dpcl::Error::NoClassYet)), "{}", info.name);
+        assert!(matches!(learner.predict(&image), Err(Error::NoClassYet)), "{}", info.name);
         for (image, class) in &samples[..30] {
             learner.observe(image, *class).unwrap();
         }

@@ -224,6 +224,22 @@ fn a_checkpoint_that_cannot_be_written_stops_the_run_and_harms_nothing() {
     assert_eq!(made.log(), log);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut made = Made::new();
+    fs::create_dir_all(made.folder.path()).unwrap();
+    fs::set_permissions(made.folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+    if fs::write(made.folder.path().join("probe"), "").is_ok() {
+        // Permissions do not bind the superuser.
+        return;
+    }
+    let refused = made.run(SMALL, 10, None).unwrap_err();
+    assert!(matches!(&refused, Error::Io { path, .. } if path.starts_with(made.folder.path())), "{refused}");
+    assert!(refused.hint().unwrap().contains("permissions"));
+}
+
 #[test]
 fn a_loss_that_is_no_number_stops_with_the_last_good_checkpoint() {
     let mut made = Made::new();

@@ -121,7 +121,7 @@ fn refuse_strangers(state: &State, known: usize, shape: Shape) -> Result<()> {
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
     for (key, value) in state.values.iter().filter(|(key, _)| last(key) == "classes") {
         let classes = value.as_array().into_iter().flatten();
-        if classes.into_iter().any(|class| class.as_u64().is_none_or(|class| class >= known as u64)) {
+        if classes.into_iter().any(|class| class.as_u64().is_some_and(|class| class >= known as u64)) {
             return Err(bad(key, "names a class that was never met"));
         }
     }

@@ -1,0 +1,52 @@
+//! Who follows a run: hears events and progress, decides on checkpoints, says stop.
+
+use std::sync::atomic::AtomicBool;
+
+use dpcl_report::record::Event;
+
+use crate::{checkpoint::Checkpoint, error::Result};
+
+/// Where a run stands, for people watching.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Progress {
+    /// Stream samples seen.
+    pub samples: u64,
+    /// Stream samples in all.
+    pub total: u64,
+    /// Stream samples that an earlier process had seen, where this one went on.
+    pub earlier: u64,
+    /// Training steps taken.
+    pub updates: u64,
+    /// Loss of the last step.
+    pub loss: Option<f64>,
+    /// Learning rate of the last step.
+    pub rate: Option<f64>,
+    /// Accuracy on the classes met, at the last evaluation.
+    pub accuracy: Option<f64>,
+}
+
+/// Who watches a run and can stop it.
+pub struct Watch<'a> {
+    /// Called with every event, in order; what it returns ends the run if it is an error.
+    pub event: &'a mut dyn FnMut(&Event) -> Result<()>,
+    /// Called after every sample and evaluation.
+    pub progress: &'a mut dyn FnMut(&Progress),
+    /// Called wherever a checkpoint could be taken; taking one, which is up to it, changes nothing in the run.
+    pub keep: &'a mut Keep<'a>,
+    /// Set from elsewhere to stop between two samples.
+    pub stop: &'a AtomicBool,
+}
+
+/// Decides whether to take a checkpoint, and what becomes of it.
+pub type Keep<'a> = dyn FnMut(Moment, &dyn Fn() -> Checkpoint) -> Result<()> + 'a;
+
+/// Where a checkpoint could be taken, with the stream samples learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// After a sample or a task end.
+    Sample(u64),
+    /// Before a run that was asked to stop does so.
+    Stopping(u64),
+    /// After the last task end.
+    End(u64),
+}
