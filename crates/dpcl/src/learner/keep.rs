@@ -13,6 +13,9 @@ use crate::{
     state::{Array, Elements, State},
 };
 
+/// Samples and training steps are exact in floating point up to here, and counting on from there does not overflow.
+const MOST_COUNTED: u64 = 1 << 53;
+
 impl Learner {
     /// Writes everything its future depends on to a file, safely: the file is there whole or not at all.
     ///
@@ -85,12 +88,16 @@ impl Learner {
         }
         self.samples = state.get("samples")?;
         self.updates = state.get("updates")?;
+        if self.samples.max(self.updates) > MOST_COUNTED {
+            return Err(bad("samples", "counts more than anybody lived to see"));
+        }
         refuse_strangers(state, self.labels.len(), self.shape)?;
         state.load_part("core", &mut self.core)?;
         if self.core.model.heads.classes() != self.labels.len() {
             return Err(bad("labels", "are not as many as the heads have classes"));
         }
-        state.load_part("method", &mut *self.method)
+        state.load_part("method", &mut *self.method)?;
+        self.method.fit(&self.core)
     }
 }
 

@@ -264,6 +264,10 @@ impl Method for Dpcl {
         }
     }
 
+    fn fit(&self, core: &Core) -> Result<()> {
+        self.inner.bsc.as_ref().map_or(Ok(()), |bsc| bsc.fit(&core.model.heads))
+    }
+
     fn heads(&self) -> usize {
         if self.inner.config.bsc { self.inner.config.heads } else { 1 }
     }

@@ -21,7 +21,8 @@ fn image(side: usize, value: u8) -> Image {
 fn seeds() -> Vec<Vec<u8>> {
     let learned = |method: &str| {
         let text = format!(
-            "method = '{method}'\nmodel = 'slim'\nwidth = 1\nmemory = 4\nupdates = 1.0\nbatch = 4\nthreads = 1"
+            "method = '{method}'\nmodel = 'slim'\nwidth = 1\nmemory = 4\nupdates = 1.0\nbatch = 4\nthreads = 1\n\
+             [dpcl]\nperiod = 2\nheads = 2\nrank = 2"
         );
         let shape = Shape { channels: 3, height: SIDE, width: SIDE };
         let mut learner = Learner::new(&Config::from_toml(&text).unwrap(), shape).unwrap();
