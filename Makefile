@@ -1,6 +1,6 @@
 # One place for what people and CI run. `make check` is everything CI decides on.
 
-.PHONY: check test lint format docs browser bench fuzz miri gpu
+.PHONY: check test lint format docs browser bench fuzz audit licences miri gpu
 
 check: test lint
 
@@ -29,9 +29,22 @@ bench:
 	target/bench-python/bin/pip install --quiet torch numpy
 	target/bench-python/bin/python benches/compare.py --output target/bench.json
 
-# Many more cases than the tests try for every reader of files: arbitrary and altered bytes.
+# Many more cases than the tests try for every reader of files: altered seeds, arbitrary bytes. Prints the counts.
+CASES ?= 20000
 fuzz:
-	PROPTEST_CASES=20000 cargo test --release --lib -- any_bytes altered_images no_damaged_line
+	rm -f target/tmp/fuzz.txt
+	PROPTEST_CASES=$(CASES) cargo test --release --lib -- any_bytes altered_images no_damaged_line any_change
+	DPCL_FUZZ_CASES=$(CASES) cargo test --release --test fuzz
+	cat target/tmp/fuzz.txt
+
+# Known faults, licences and origins of everything that is depended on. Needs cargo-deny and, for known faults, a network.
+audit: licences
+	git diff --exit-code LICENSES.md
+	cargo deny check
+
+# The licences of everything that is built into the program.
+licences:
+	./licences.sh > LICENSES.md
 
 # The unsafe code under Miri, on the portable path (needs a nightly toolchain with Miri).
 miri:

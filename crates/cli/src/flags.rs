@@ -96,6 +96,10 @@ struct Stream {
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 
+    /// An image that cannot be read: `fail`, or `skip` and count it
+    #[arg(long, value_name = "WHAT", value_parser = dpcl::data::OnBadImage::NAMES, hide_possible_values = true)]
+    on_bad_image: Option<String>,
+
     /// Order of arrival
     #[arg(long, value_name = "NAME")]
     scenario: Option<String>,
@@ -180,6 +184,7 @@ impl Stream {
     fn put(&self, table: &mut Table) {
         put(table, "dataset", self.dataset.clone());
         put(table, "data_dir", path(self.data_dir.as_ref()));
+        put(table, "on_bad_image", self.on_bad_image.clone());
         put(table, "scenario", self.scenario.clone());
         put(table, "n", self.n);
         put(table, "m", self.m);

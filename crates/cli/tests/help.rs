@@ -11,6 +11,8 @@ fn help_of_every_command_fits_80_columns() {
         "",
         "run",
         "report",
+        "predict",
+        "inspect",
         "list",
         "check",
         "bench",

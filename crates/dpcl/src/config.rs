@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    data::Policy,
+    data::{OnBadImage, Policy},
     error::{Error, Result},
     methods::{self, Knowledge, METHODS, MethodInfo},
     model::{Family, MODELS},
@@ -42,6 +42,8 @@ pub struct Settings {
     /// Where the data set lies: its own folder or that folder's parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_dir: Option<PathBuf>,
+    /// What to do about an image that cannot be read: `fail`, or `skip` it and count it.
+    pub on_bad_image: OnBadImage,
 
     /// Order of arrival; see `dpcl list scenarios`.
     pub scenario: Scenario,
@@ -164,6 +166,7 @@ impl Default for Settings {
             seed: 1,
             dataset: "fashion-mini".into(),
             data_dir: None,
+            on_bad_image: OnBadImage::Fail,
             scenario: stream.scenario,
             tasks: stream.tasks,
             n: stream.n,

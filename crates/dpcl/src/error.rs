@@ -30,6 +30,15 @@ pub enum Error {
         hint: String,
     },
 
+    /// An image that was there when the data were opened cannot be read when its turn comes.
+    #[error("{what} cannot be read")]
+    BadImage {
+        /// Which one: its place in the stream or in the test set.
+        what: String,
+        /// Why, with the file's path.
+        source: Box<Error>,
+    },
+
     /// A data set that is in none of the places where it was looked for.
     #[error("no {name} data found; looked for {}", list_paths(looked))]
     NoData {
@@ -231,6 +240,10 @@ impl Error {
         match self {
             Self::BadData { hint, .. } | Self::NoData { hint, .. } | Self::Download { hint, .. } => {
                 Some(hint.clone())
+            }
+            Self::BadImage { source, .. } => {
+                let first = source.hint().unwrap_or_else(|| "put the file back".into());
+                Some(format!("{first}; or go on without such images with `--on-bad-image skip`"))
             }
             Self::BadCheckpoint { flaw, .. } => Some(flaw.hint()),
             Self::UnknownName { known, .. } => Some(format!("known names: {}", known.join(", "))),

@@ -14,7 +14,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use dpcl_report::record::{CONFIG_FILE, ERROR_FILE, EVENTS_FILE, Event, RESULT_FILE, RunResult};
+use dpcl_report::{
+    record::{CONFIG_FILE, ERROR_FILE, EVENTS_FILE, Event, RESULT_FILE, RunResult},
+    seal,
+};
 
 use crate::{
     config::{Config, NEUTRAL_KEYS},
@@ -202,7 +205,11 @@ impl RunFolder {
         if path.exists() {
             return Err(self.finished());
         }
-        let text = serde_json::to_string_pretty(result).expect("a result is plain data with string keys");
+        let read = |name: &str| {
+            let path = self.path.join(name);
+            fs::read(&path).map_err(|source| Error::io("read", path, source))
+        };
+        let text = seal::sealed(result, &read(CONFIG_FILE)?, &read(EVENTS_FILE)?);
         write_whole(&path, text.as_bytes())
     }
 

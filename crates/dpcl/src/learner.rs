@@ -357,7 +357,8 @@ impl Learner {
 
     fn check(&self, image: &Image) -> Result<()> {
         let found = Shape { channels: 3, height: image.height, width: image.width };
-        let whole = image.pixels.len() == found.height * found.width * found.channels;
+        let whole =
+            image.pixels.len() == found.height.saturating_mul(found.width).saturating_mul(found.channels);
         if found != self.shape || !whole {
             return Err(Error::WrongShape { expected: self.shape.to_string(), found: found.to_string() });
         }

@@ -2,6 +2,7 @@
 //!
 //! Only here are tasks known, and only for the evaluator and for methods that declare that they need task ends.
 
+mod bad_image;
 mod ending;
 mod further;
 mod record;
@@ -27,6 +28,7 @@ use dpcl_report::{
 };
 
 use standing::Trail;
+use telling::last_progress;
 
 use crate::{
     checkpoint::Checkpoint,
@@ -35,7 +37,7 @@ use crate::{
     error::{Error, Result},
     eval::{Judgement, TestSet},
     learner::{Learner, Shape},
-    methods::{Answers, Knowledge, Step},
+    methods::{Answers, Knowledge},
     process,
     stream::{self, Parts, Schedule},
 };
@@ -57,7 +59,8 @@ impl Run {
     pub fn open(config: &Config) -> Result<Self> {
         let mut config = config.resolve()?;
         let settings = &mut config.settings;
-        let dataset = data::open(&settings.dataset, settings.data_dir.as_deref(), settings.size)?;
+        let (directory, size) = (settings.data_dir.as_deref(), settings.size);
+        let dataset = data::open_with(&settings.dataset, directory, size, settings.on_bad_image)?;
         settings.size = Some(dataset.size);
         settings.mean.get_or_insert(dataset.mean);
         settings.std.get_or_insert(dataset.std);
@@ -131,7 +134,7 @@ impl Run {
         events: Vec<Event>,
         trail: Trail,
     ) -> Execution<'_> {
-        let test = TestSet::new(&self.dataset, &self.parts);
+        let test = TestSet::new(&self.dataset, &self.parts, self.config.settings.on_bad_image);
         let earlier = standing.samples;
         Execution {
             run: self,
@@ -177,8 +180,8 @@ impl Execution<'_> {
     fn execute(mut self, watch: &mut Watch<'_>) -> Result<RunResult> {
         let schedule = &self.run.schedule;
         let order = schedule.tasks.iter().flat_map(|task| task.samples.iter().copied());
-        let order: Vec<usize> = order.skip(self.standing.samples as usize).collect();
-        let total = self.standing.samples + order.len() as u64;
+        let order: Vec<usize> = order.skip(self.behind()).collect();
+        let total = (self.behind() + order.len()) as u64;
         let start = self.start();
         match self.events.first() {
             None => self.emit(start, watch)?,
@@ -193,15 +196,21 @@ impl Execution<'_> {
         let mut images = images.into_iter();
         let mut first = 0;
         for (number, task) in schedule.tasks.iter().enumerate() {
-            let learned = (self.standing.samples as usize).saturating_sub(first).min(task.samples.len());
+            let learned = self.behind().saturating_sub(first).min(task.samples.len());
             first += task.samples.len();
             for &position in &task.samples[learned..] {
                 if watch.stop.load(Ordering::Relaxed) {
                     self.keep(Moment::Stopping(self.standing.samples), watch)?;
                     return Err(Error::Interrupted);
                 }
-                let image = images.next().ok_or(Error::Interrupted)??;
-                self.sample(&image, self.run.dataset.train.labels[position], total, watch)?;
+                let label = self.run.dataset.train.labels[position];
+                match images.next().ok_or(Error::Interrupted)? {
+                    Ok(image) => self.sample(&image, label, total, watch)?,
+                    Err(problem) => {
+                        self.pass_over(position, problem, watch)?;
+                        continue;
+                    }
+                }
                 self.keep(Moment::Sample(self.standing.samples), watch)?;
             }
             if number >= self.standing.tasks {
@@ -210,6 +219,7 @@ impl Execution<'_> {
                 self.keep(Moment::Sample(self.standing.samples), watch)?;
             }
         }
+        self.refuse_nothing_learned(total)?;
         self.keep(Moment::End(self.standing.samples), watch)?;
         if let Some(glimpse) = self.glimpse() {
             self.emit(glimpse, watch)?;
@@ -330,7 +340,11 @@ impl Execution<'_> {
             Some((then, judgement)) if then == samples && self.learner.knowledge() == Knowledge::None => {
                 judgement
             }
-            _ => self.test.evaluate(&self.learner)?,
+            _ => {
+                let judgement = self.test.evaluate(&self.learner)?;
+                self.note_unread(&judgement.unread, watch)?;
+                judgement
+            }
         };
         self.standing.evaluating += begin.elapsed().as_secs_f64();
         self.standing.accuracy = accuracy(&judgement.classes);
@@ -349,11 +363,4 @@ impl Execution<'_> {
         self.events.push(event);
         Ok(())
     }
-}
-
-fn last_progress(events: &[Event]) -> Option<Step> {
-    events.iter().rev().find_map(|event| match event {
-        Event::Progress { loss, rate, .. } => Some(Step { loss: *loss, rate: *rate }),
-        _ => None,
-    })
 }

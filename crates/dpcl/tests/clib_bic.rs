@@ -6,7 +6,7 @@
 use burn::tensor::Device;
 use dpcl::model::{Architecture, Growth, Model, Outcome, cross_entropy, floats};
 use dpcl::random::Random;
-use dpcl::state::{Persist, State};
+use dpcl::state::State;
 use dpcl::{Config, Error, Image, Learner, Shape};
 
 const SIZE: usize = 16;

@@ -11,7 +11,7 @@ use crate::read::Record;
 use crate::record::{Event, Metrics, RunResult};
 
 /// Configuration keys that say which stream is learned.
-const STREAM_KEYS: [&str; 12] = [
+const STREAM_KEYS: [&str; 13] = [
     "blurry_order",
     "classes",
     "dataset",
@@ -19,6 +19,7 @@ const STREAM_KEYS: [&str; 12] = [
     "holdout",
     "m",
     "n",
+    "on_bad_image",
     "per_class",
     "scenario",
     "split",
@@ -28,6 +29,9 @@ const STREAM_KEYS: [&str; 12] = [
 
 /// Configuration keys that change nothing a run learns. The label is compared by itself.
 const INCIDENTAL_KEYS: [&str; 6] = ["command", "data_dir", "label", "online", "seed", "threads"];
+
+/// Keys that the first records lack, each with the value that its absence stands for.
+const LATER_KEYS: [(&str, &str); 1] = [("on_bad_image", "fail")];
 
 /// Dotted keys and their values as text.
 type Config = BTreeMap<String, String>;
@@ -79,6 +83,9 @@ impl Run {
         // The result names these even where the configuration leaves them to a default.
         for (key, value) in [("model", &self.result.model), ("method", &self.result.method)] {
             flat.entry(key.to_owned()).or_insert_with(|| value.clone());
+        }
+        for (key, value) in LATER_KEYS {
+            flat.entry(key.to_owned()).or_insert_with(|| value.to_owned());
         }
         flat.retain(|key, _| !INCIDENTAL_KEYS.contains(&key.as_str()));
         flat

@@ -22,6 +22,7 @@ mod html;
 pub mod metrics;
 pub mod read;
 pub mod record;
+pub mod seal;
 pub mod statistics;
 pub mod table;
 pub mod uncertainty;
@@ -32,6 +33,7 @@ pub use unfinished::Unfinished;
 
 use group::{Run, Setting};
 use read::Record;
+use record::BadImages;
 
 /// Runs sorted for comparison, ready to be shown.
 #[derive(Clone, Debug)]
@@ -58,6 +60,8 @@ impl Report {
             match Run::of(record) {
                 Some(run) => {
                     notes.extend(disagreement(&run));
+                    notes.extend(left_out(&run));
+                    notes.extend(altered(&run));
                     runs.push(run);
                 }
                 None => unfinished.push(left),
@@ -116,6 +120,23 @@ fn disagreement(run: &Run) -> Option<String> {
     let path = run.record.path.display();
     (!names.is_empty()).then(|| {
         format!("{path}: result.json disagrees with events.jsonl on {}; the events count", names.join(", "))
+    })
+}
+
+/// Damage that still reads well would go unnoticed without its checksum.
+fn altered(run: &Run) -> Option<String> {
+    let path = run.record.path.display();
+    run.record.altered.then(|| {
+        format!("{path}: the record is not as the run left it; restore its files, or run again elsewhere")
+    })
+}
+
+/// Numbers from fewer images than the set has are told as such.
+fn left_out(run: &Run) -> Option<String> {
+    let BadImages { stream, test } = BadImages::of(&run.record.events);
+    let path = run.record.path.display();
+    (stream + test > 0).then(|| {
+        format!("{path}: {stream} stream and {test} test images could not be read and were left out")
     })
 }
 

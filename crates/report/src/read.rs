@@ -13,6 +13,7 @@ use crate::record::{
     CONFIG_FILE, ClassCount, ERROR_FILE, EVENTS_FILE, EvaluationKind, Event, FORMAT, RESULT_FILE, RunResult,
     Uncertainty,
 };
+use crate::seal;
 
 const MOVE_AWAY: &str = "restore the file, or move the run's folder elsewhere and run it again";
 
@@ -31,6 +32,8 @@ pub struct Record {
     pub result: Option<RunResult>,
     /// Why the run failed, if it said so.
     pub failure: Option<String>,
+    /// Whether a finished run's files are other than the run left them, going by their checksum.
+    pub altered: bool,
 }
 
 /// Every record in the given folders or below them, each once, in the order of the arguments and then of the paths.
@@ -64,19 +67,22 @@ pub fn read(folder: &Path) -> Result<Record> {
         hint: MOVE_AWAY.into(),
     })?;
     let result_path = folder.join(RESULT_FILE);
-    let result = optional(&result_path)?.map(|bytes| parse_result(&result_path, &bytes)).transpose()?;
+    let result_bytes = optional(&result_path)?;
+    let result = result_bytes.as_deref().map(|bytes| parse_result(&result_path, bytes)).transpose()?;
     let events_path = folder.join(EVENTS_FILE);
-    let events = match optional(&events_path)? {
-        Some(bytes) => parse_events(&events_path, &bytes)?,
-        None => Vec::new(),
-    };
+    let events_bytes = optional(&events_path)?.unwrap_or_default();
+    let events = parse_events(&events_path, &events_bytes)?;
     if result.is_some() && events.is_empty() {
         let problem = format!("has no events although {RESULT_FILE} says that the run finished");
         return Err(bad(&events_path, None, problem, MOVE_AWAY));
     }
     let failure =
         optional(&folder.join(ERROR_FILE))?.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
-    Ok(Record { path: folder.to_owned(), config_text, config, events, result, failure })
+    let altered = result
+        .as_ref()
+        .zip(result_bytes.as_deref())
+        .is_some_and(|(result, text)| !seal::is_whole(result, text, config_text.as_bytes(), &events_bytes));
+    Ok(Record { path: folder.to_owned(), config_text, config, events, result, failure, altered })
 }
 
 /// The events in the bytes of an events file; `path` is for error texts only.
@@ -162,7 +168,7 @@ impl Check {
                 self.class(*class)?;
                 self.advance(*samples)
             }
-            Event::Progress { samples, .. } => self.advance(*samples),
+            Event::Progress { samples, .. } | Event::BadImage { samples, .. } => self.advance(*samples),
             Event::Evaluation { samples, kind, classes, .. } => {
                 if let EvaluationKind::TaskEnd(task) = kind {
                     self.task(*task)?;

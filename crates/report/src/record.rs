@@ -70,6 +70,19 @@ pub enum Event {
         /// For each class met so far: its number, correct answers, test images.
         classes: Vec<ClassCount>,
     },
+    /// An image could not be read and was left out (`on_bad_image = "skip"`). A test image is tried again at every
+    /// evaluation and written down once.
+    BadImage {
+        /// Stream samples seen so far, this one not included.
+        samples: u64,
+        /// Where it was missed.
+        part: Part,
+        /// Its position in the data set's list of training or test images.
+        position: usize,
+        /// What it is called inside its set, where images are files of their own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<String>,
+    },
     /// A task ended (before its evaluation).
     TaskEnd {
         /// Which one, from 0.
@@ -127,6 +140,45 @@ pub enum EvaluationKind {
     Period,
     /// The given task ended.
     TaskEnd(usize),
+}
+
+/// What an image is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// To be learned.
+    Stream,
+    /// To be tested on.
+    Test,
+}
+
+/// How many images could not be read and were left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BadImages {
+    /// Of the stream.
+    pub stream: u64,
+    /// Of the test set.
+    pub test: u64,
+}
+
+impl BadImages {
+    /// Counts them in a run's events.
+    pub fn of(events: &[Event]) -> Self {
+        let mut counts = Self::default();
+        for event in events {
+            match event {
+                Event::BadImage { part: Part::Stream, .. } => counts.stream += 1,
+                Event::BadImage { part: Part::Test, .. } => counts.test += 1,
+                _ => {}
+            }
+        }
+        counts
+    }
+
+    /// Whether there are none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Right answers and test images of one class.
@@ -243,6 +295,9 @@ pub struct RunResult {
     pub updates: u64,
     /// Stream samples seen.
     pub samples: u64,
+    /// Images that were left out because they could not be read.
+    #[serde(default, skip_serializing_if = "BadImages::is_none")]
+    pub bad_images: BadImages,
     /// Wall-clock seconds spent learning.
     pub train_seconds: f64,
     /// Wall-clock seconds spent evaluating.
@@ -263,4 +318,7 @@ pub struct RunResult {
     pub answers: String,
     /// Program version.
     pub version: String,
+    /// Checksum of the whole record as the run left it, filled in when it is written; empty in early records.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub checksum: String,
 }

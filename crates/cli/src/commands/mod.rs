@@ -4,7 +4,9 @@ mod bench;
 mod check;
 mod completions;
 mod data;
+mod inspect;
 mod list;
+mod predict;
 mod presets;
 mod report;
 mod run;
@@ -37,6 +39,8 @@ enum Command {
     #[command(hide = true, about = "Make one run in this process; started by `dpcl run`")]
     RunOne,
     Report(report::Arguments),
+    Predict(predict::Arguments),
+    Inspect(inspect::Arguments),
     List(list::Arguments),
     Check(check::Arguments),
     Bench(bench::Arguments),
@@ -53,6 +57,8 @@ impl Arguments {
             Command::Run(arguments) => run::execute(arguments),
             Command::RunOne => run_one::execute(),
             Command::Report(arguments) => report::execute(arguments),
+            Command::Predict(arguments) => predict::execute(arguments),
+            Command::Inspect(arguments) => inspect::execute(arguments),
             Command::List(arguments) => list::execute(arguments),
             Command::Check(arguments) => check::execute(arguments),
             Command::Bench(arguments) => bench::execute(arguments),

@@ -9,6 +9,9 @@ use crate::{
     rate,
 };
 
+/// More threads than any machine this is made for; each costs memory whether it works or not.
+const MOST_THREADS: usize = 1024;
+
 impl Settings {
     /// Refuses names nothing has, before anything is built.
     pub(super) fn check_names(&self) -> Result<()> {
@@ -45,6 +48,10 @@ impl Settings {
             return Err(Error::bad_key("imp_period", "must be at least 1"));
         }
         self.check_images()?;
+        if self.threads > MOST_THREADS {
+            let problem = format!("must be at most {MOST_THREADS}, not {}", self.threads);
+            return Err(Error::bad_key("threads", problem));
+        }
         let label = self.label.as_deref().unwrap_or_default();
         if label.is_empty() || label.contains(['/', '\\']) || label.starts_with('.') {
             return Err(Error::bad_key("label", "must be a plain name: it becomes a folder"));

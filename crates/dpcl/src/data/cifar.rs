@@ -167,6 +167,7 @@ fn from_folder(format: &Format, folder: &Path) -> Result<Files> {
 fn from_archive(format: &Format, path: &Path) -> Result<Files> {
     let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
     let unreadable = |error| format.unreadable(path, error);
+    let packed = file.metadata().map_err(unreadable)?.len();
     let unpacked = GzDecoder::new(BufReader::with_capacity(1 << 20, file)).take(LONGEST_ARCHIVE);
     let mut archive = tar::Archive::new(unpacked);
     let mut files = Files::default();
@@ -183,7 +184,8 @@ fn from_archive(format: &Format, path: &Path) -> Result<Files> {
         let name = inside.file_name().unwrap_or_default();
         let shown = path.join(&inside);
         if let Some(binary) = format.binaries().find(|binary| name == *binary) {
-            let length = entry.size();
+            // Photographs hardly pack: what an entry says beyond that is no reason to set memory aside.
+            let length = entry.size().min(packed.saturating_mul(2));
             files.binaries.insert(binary, Records::read(&mut entry, &shown, length, format)?);
         } else if name == format.names_file {
             files.names = Some((shown.clone(), read_names(format, &shown, &mut entry)?));

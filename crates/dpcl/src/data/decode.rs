@@ -5,7 +5,7 @@
 
 use std::{io::Cursor, path::Path, sync::Arc};
 
-use image::{DynamicImage, ImageError, ImageFormat, ImageReader, imageops::FilterType};
+use image::{DynamicImage, ImageError, ImageFormat, ImageReader, Limits, imageops::FilterType};
 
 use super::Image;
 use crate::error::{Error, Result};
@@ -15,6 +15,9 @@ const SIZES: std::ops::RangeInclusive<usize> = 8..=2048;
 
 /// No photograph is longer than this; what is longer is not read.
 const LONGEST_FILE: u64 = 256 << 20;
+
+/// A decoded image may have so many bytes: 89 million pixels of plain colour. The file alone could ask for any number.
+const LARGEST_DECODED: u64 = 256 << 20;
 
 /// Refuses sizes that cannot be served.
 ///
@@ -40,7 +43,7 @@ pub fn read_image(path: &Path, size: usize) -> Result<Image> {
     }
     let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
     let decoded = decode(&bytes).map_err(|problem| unreadable(path, problem))?;
-    Ok(resize(&decoded, size))
+    Ok(resize(decoded, size))
 }
 
 fn unreadable(path: &Path, problem: String) -> Error {
@@ -48,7 +51,7 @@ fn unreadable(path: &Path, problem: String) -> Error {
 }
 
 fn decode(bytes: &[u8]) -> Result<DynamicImage, String> {
-    let reader = ImageReader::new(Cursor::new(bytes))
+    let mut reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
         .expect("a buffer in memory can always be read");
     let Some(format @ (ImageFormat::Png | ImageFormat::Jpeg)) = reader.format() else {
@@ -57,6 +60,9 @@ fn decode(bytes: &[u8]) -> Result<DynamicImage, String> {
     if format == ImageFormat::Jpeg && !has_end_marker(bytes) {
         return Err("is cut off before its end".into());
     }
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(LARGEST_DECODED);
+    reader.limits(limits);
     reader.decode().map_err(|error| match error {
         ImageError::Limits(_) => "is larger than an image may be".into(),
         other => format!("cannot be decoded ({other})"),
@@ -72,13 +78,13 @@ fn has_end_marker(bytes: &[u8]) -> bool {
     }
 }
 
-fn resize(image: &DynamicImage, size: usize) -> Image {
+fn resize(image: DynamicImage, size: usize) -> Image {
     let side = size as u32;
     let whole = image.width() == side && image.height() == side;
     let pixels: Arc<[u8]> = if whole {
-        image.to_rgb8().into_raw().into()
+        image.into_rgb8().into_raw().into()
     } else {
-        let colour = DynamicImage::ImageRgb8(image.to_rgb8());
+        let colour = DynamicImage::ImageRgb8(image.into_rgb8());
         colour.resize_exact(side, side, FilterType::Triangle).into_rgb8().into_raw().into()
     };
     Image { height: size, width: size, pixels }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Dataset, Image, ImageSource, Policy, Split, Statistics,
+    Dataset, Image, ImageSource, OnBadImage, Policy, Split, Statistics,
     decode::{check_size, read_image},
     padding_for, statistics,
 };
@@ -25,9 +25,9 @@ const LARGE: usize = 64;
 const MOST_MEASURED: usize = 10_000;
 
 /// Image files that are decoded when asked for.
-struct Files {
-    size: usize,
-    paths: Vec<PathBuf>,
+pub(super) struct Files {
+    pub(super) size: usize,
+    pub(super) paths: Vec<PathBuf>,
 }
 
 impl ImageSource for Files {
@@ -57,6 +57,16 @@ pub(super) fn policy_for(size: usize) -> Policy {
 /// When there is no `train` or no `test` or `val`, when their classes differ, when a class has no images, or when one
 /// of the measured images cannot be decoded.
 pub fn open(directory: &Path, size: usize, given: Option<Statistics>) -> Result<Dataset> {
+    open_with(directory, size, given, OnBadImage::Fail)
+}
+
+/// The same; what `on_bad_image` says holds for the images that are measured.
+pub(super) fn open_with(
+    directory: &Path,
+    size: usize,
+    given: Option<Statistics>,
+    on_bad_image: OnBadImage,
+) -> Result<Dataset> {
     check_size(size)?;
     let train_folder = directory.join("train");
     let test_folder = test_folder(directory);
@@ -78,7 +88,7 @@ pub fn open(directory: &Path, size: usize, given: Option<Statistics>) -> Result<
         Some(statistics) => statistics,
         None => {
             let positions = statistics::evenly_spaced(train.labels.len(), MOST_MEASURED);
-            statistics::measure(&*train.images, &positions)?
+            statistics::measure(&*train.images, &positions, on_bad_image)?
         }
     };
     Ok(Dataset {
@@ -173,7 +183,7 @@ pub(super) fn list(folder: &Path, classes: &[String], size: usize) -> Result<Spl
 }
 
 /// Names and paths of everything in a folder that is not hidden, sorted by name.
-fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+pub(super) fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let failed = |error| Error::io("list", folder, error);
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
@@ -192,7 +202,7 @@ fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-fn is_image(path: &Path) -> bool {
+pub(super) fn is_image(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
     ["png", "jpg", "jpeg"].iter().any(|known| extension == *known)
 }

@@ -12,7 +12,7 @@ use std::{
 
 use flate2::read::GzDecoder;
 
-use super::{Dataset, Packed, Policy, Split, padding_for, places::Wanted, statistics};
+use super::{Dataset, OnBadImage, Packed, Policy, Split, padding_for, places::Wanted, statistics};
 use crate::error::{Error, Result};
 
 /// Height and width of the images served.
@@ -137,7 +137,7 @@ pub(super) fn read_set<'a>(
     let train = read_split(input(train_images)?, input(train_labels)?, classes.len())?;
     let test = read_split(input(test_images)?, input(test_labels)?, classes.len())?;
     let positions: Vec<usize> = (0..train.labels.len()).collect();
-    let measured = statistics::measure(&*train.images, &positions)?;
+    let measured = statistics::measure(&*train.images, &positions, OnBadImage::Fail)?;
     Ok(Dataset {
         name: name.to_owned(),
         classes: classes.iter().map(ToString::to_string).collect(),

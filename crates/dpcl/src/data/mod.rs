@@ -10,11 +10,13 @@ use std::{fmt, path::Path, sync::Arc};
 use crate::error::{Error, Result};
 
 mod ahead;
+mod bad_image;
 mod cifar;
 mod decode;
 mod download;
 mod embedded;
 mod fetch;
+mod files;
 mod folder;
 mod idx;
 mod imagenet;
@@ -24,8 +26,10 @@ mod places;
 mod statistics;
 
 pub use ahead::Ahead;
+pub use bad_image::OnBadImage;
 pub use decode::read_image;
 pub use fetch::{MIRROR_VARIABLE, Progress, fetch, fetch_from};
+pub use files::{image_files, open_files};
 pub use folder::open as open_folder;
 pub use imagenet::WORDNET_IDS;
 pub use inspect::{ClassCount, Inspection, contact_sheet, inspect, png, tile};
@@ -150,7 +154,7 @@ pub struct DatasetInfo {
     /// Whether it is looked for in a directory; if not it is built in.
     pub needs_directory: bool,
     #[serde(skip)]
-    open: fn(&Path, usize) -> Result<Dataset>,
+    open: fn(&Path, usize, OnBadImage) -> Result<Dataset>,
     #[serde(skip)]
     is_at: fn(&Path) -> bool,
 }
@@ -165,7 +169,7 @@ const BUILT_IN: DatasetInfo = DatasetInfo {
     any_size: false,
     fetchable: false,
     needs_directory: false,
-    open: |_, _| embedded::open(),
+    open: |_, _, _| embedded::open(),
     is_at: |_| false,
 };
 
@@ -179,7 +183,7 @@ static REGISTRY: [DatasetInfo; 7] = [
         test: Some(10_000),
         fetchable: true,
         needs_directory: true,
-        open: |directory, _| cifar::open(&cifar::CIFAR10, directory),
+        open: |directory, _, _| cifar::open(&cifar::CIFAR10, directory),
         is_at: |path| cifar::CIFAR10.is_in(path) || cifar::CIFAR10.is_archive(path),
         ..BUILT_IN
     },
@@ -191,7 +195,7 @@ static REGISTRY: [DatasetInfo; 7] = [
         test: Some(10_000),
         fetchable: true,
         needs_directory: true,
-        open: |directory, _| cifar::open(&cifar::CIFAR100, directory),
+        open: |directory, _, _| cifar::open(&cifar::CIFAR100, directory),
         is_at: |path| cifar::CIFAR100.is_in(path) || cifar::CIFAR100.is_archive(path),
         ..BUILT_IN
     },
@@ -202,7 +206,7 @@ static REGISTRY: [DatasetInfo; 7] = [
         test: Some(10_000),
         fetchable: true,
         needs_directory: true,
-        open: |directory, _| idx::open(&idx::FASHION, directory),
+        open: |directory, _, _| idx::open(&idx::FASHION, directory),
         is_at: |path| idx::FASHION.is_named(path),
         ..BUILT_IN
     },
@@ -213,7 +217,7 @@ static REGISTRY: [DatasetInfo; 7] = [
         test: Some(10_000),
         fetchable: true,
         needs_directory: true,
-        open: |directory, _| idx::open(&idx::MNIST, directory),
+        open: |directory, _, _| idx::open(&idx::MNIST, directory),
         is_at: |path| idx::MNIST.is_named(path),
         ..BUILT_IN
     },
@@ -226,7 +230,7 @@ static REGISTRY: [DatasetInfo; 7] = [
         size: imagenet::DEFAULT_SIZE,
         any_size: true,
         needs_directory: true,
-        open: imagenet::open,
+        open: |directory, size, _| imagenet::open(directory, size),
         is_at: imagenet::is_in,
         ..BUILT_IN
     },
@@ -239,7 +243,7 @@ static REGISTRY: [DatasetInfo; 7] = [
         size: folder::DEFAULT_SIZE,
         any_size: true,
         needs_directory: true,
-        open: |directory, size| folder::open(directory, size, None),
+        open: |directory, size, bad| folder::open_with(directory, size, None, bad),
         is_at: folder::is_in,
         ..BUILT_IN
     },
@@ -270,6 +274,19 @@ pub fn info(name: &str) -> Result<&'static DatasetInfo> {
 /// # Errors
 /// When the name is unknown, the data are not there or damaged, or the size cannot be had.
 pub fn open(name: &str, directory: Option<&Path>, size: Option<usize>) -> Result<Dataset> {
+    open_with(name, directory, size, OnBadImage::Fail)
+}
+
+/// Opens a data set, passing over images that cannot be read where its mean and deviation are measured, if so wished.
+///
+/// # Errors
+/// As for [`open`].
+pub fn open_with(
+    name: &str,
+    directory: Option<&Path>,
+    size: Option<usize>,
+    on_bad_image: OnBadImage,
+) -> Result<Dataset> {
     let info = info(name)?;
     let wanted = size.unwrap_or(info.size);
     if wanted != info.size && !info.any_size {
@@ -277,8 +294,8 @@ pub fn open(name: &str, directory: Option<&Path>, size: Option<usize>) -> Result
         return Err(Error::bad_key("size", problem));
     }
     match directory {
-        Some(directory) => (info.open)(directory, wanted),
-        None if !info.needs_directory => (info.open)(Path::new(""), wanted),
+        Some(directory) => (info.open)(directory, wanted, on_bad_image),
+        None if !info.needs_directory => (info.open)(Path::new(""), wanted, on_bad_image),
         None => Err(Error::NoData {
             name: name.to_owned(),
             looked: Vec::new(),

@@ -4,8 +4,8 @@
 
 use std::{num::NonZero, thread};
 
-use super::ImageSource;
-use crate::error::Result;
+use super::{ImageSource, OnBadImage};
+use crate::error::{Error, Result};
 
 /// Per-channel mean and standard deviation, scaled to 0..1.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -27,13 +27,19 @@ pub(super) fn evenly_spaced(count: usize, wanted: usize) -> Vec<usize> {
 /// A channel that never varies gets the deviation 1, so that dividing by it is harmless.
 ///
 /// # Errors
-/// The first image, in order of position, that cannot be read.
-pub(super) fn measure(images: &dyn ImageSource, positions: &[usize]) -> Result<Statistics> {
+/// The first image, in order of position, that cannot be read; if such are to be skipped, only when there is no other.
+pub(super) fn measure(
+    images: &dyn ImageSource,
+    positions: &[usize],
+    on_bad_image: OnBadImage,
+) -> Result<Statistics> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let share = positions.len().div_ceil(threads).max(1);
     let parts: Vec<Result<Sums>> = thread::scope(|scope| {
-        let workers: Vec<_> =
-            positions.chunks(share).map(|part| scope.spawn(|| Sums::over(images, part))).collect();
+        let workers: Vec<_> = positions
+            .chunks(share)
+            .map(|part| scope.spawn(|| Sums::over(images, part, on_bad_image)))
+            .collect();
         workers
             .into_iter()
             .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -41,9 +47,12 @@ pub(super) fn measure(images: &dyn ImageSource, positions: &[usize]) -> Result<S
     });
     let mut total = Sums::default();
     for part in parts {
-        total.add(&part?);
+        total.add(part?);
     }
-    Ok(total.statistics())
+    match total.bad {
+        Some(error) if total.pixels == 0 => Err(error),
+        _ => Ok(total.statistics()),
+    }
 }
 
 /// Sums over pixel values 0..=255: 10^13 pixels fit before the squares overflow.
@@ -52,13 +61,22 @@ struct Sums {
     pixels: u64,
     values: [u64; 3],
     squares: [u64; 3],
+    /// The first image that could not be read.
+    bad: Option<Error>,
 }
 
 impl Sums {
-    fn over(images: &dyn ImageSource, positions: &[usize]) -> Result<Self> {
+    fn over(images: &dyn ImageSource, positions: &[usize], on_bad_image: OnBadImage) -> Result<Self> {
         let mut sums = Self::default();
         for &position in positions {
-            let image = images.image(position)?;
+            let image = match (images.image(position), on_bad_image) {
+                (Ok(image), _) => image,
+                (Err(error), OnBadImage::Fail) => return Err(error),
+                (Err(error), OnBadImage::Skip) => {
+                    sums.bad.get_or_insert(error);
+                    continue;
+                }
+            };
             sums.pixels += (image.pixels.len() / 3) as u64;
             for pixel in image.pixels.chunks_exact(3) {
                 for (channel, &value) in pixel.iter().enumerate() {
@@ -70,7 +88,8 @@ impl Sums {
         Ok(sums)
     }
 
-    fn add(&mut self, other: &Self) {
+    fn add(&mut self, other: Self) {
+        self.bad = self.bad.take().or(other.bad);
         self.pixels += other.pixels;
         for channel in 0..3 {
             self.values[channel] += other.values[channel];
@@ -97,7 +116,7 @@ mod tests {
     fn mean_and_deviation_of_two_single_pixel_images() {
         // Red 0 and 255, green 51 twice, blue 102 and 204.
         let images = Packed::colour(1, vec![0, 51, 102, 255, 51, 204]);
-        let found = measure(&images, &[0, 1]).unwrap();
+        let found = measure(&images, &[0, 1], OnBadImage::Fail).unwrap();
         let close = |left: [f32; 3], right: [f32; 3]| {
             left.iter().zip(right).all(|(left, right)| (left - right).abs() < 1e-6)
         };

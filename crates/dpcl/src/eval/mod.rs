@@ -8,8 +8,8 @@ use std::sync::Arc;
 use dpcl_report::{record::ClassCount, uncertainty::Answer};
 
 use crate::{
-    data::{Ahead, Dataset, Image, ImageSource},
-    error::Result,
+    data::{Ahead, Dataset, ImageSource, OnBadImage},
+    error::{Error, Result},
     learner::Learner,
     stream::Parts,
 };
@@ -18,15 +18,18 @@ use crate::{
 pub struct TestSet {
     images: Arc<dyn ImageSource>,
     positions: Vec<Vec<usize>>,
+    on_bad_image: OnBadImage,
 }
 
 /// What an evaluation found.
 #[derive(Clone)]
 pub struct Judgement {
-    /// Right answers, by class number.
+    /// Right answers of every class met, by class number; images that could not be read are in no total.
     pub classes: Vec<ClassCount>,
     /// Every answer, in order of the classes' arrival and then of the test images.
     pub answers: Vec<Answer>,
+    /// Positions of the test images that could not be read.
+    pub unread: Vec<usize>,
 }
 
 /// Images answered at once.
@@ -34,7 +37,7 @@ const ROWS: usize = 128;
 
 impl TestSet {
     /// The official test images, or the training images held out from the stream.
-    pub fn new(dataset: &Dataset, parts: &Parts) -> Self {
+    pub fn new(dataset: &Dataset, parts: &Parts, on_bad_image: OnBadImage) -> Self {
         let classes = dataset.classes.len();
         let mut positions = vec![Vec::new(); classes];
         let images = match parts.heldout() {
@@ -49,13 +52,13 @@ impl TestSet {
                 Arc::clone(&dataset.test.images)
             }
         };
-        Self { images, positions }
+        Self { images, positions, on_bad_image }
     }
 
     /// Judges answers to the test images of every class the learner has met.
     ///
     /// # Errors
-    /// When a test image cannot be read.
+    /// When a test image cannot be read, unless such are to be skipped.
     pub fn evaluate(&self, learner: &Learner) -> Result<Judgement> {
         // A class brought along from other data has no test images here.
         let known =
@@ -74,9 +77,25 @@ impl TestSet {
         let mut answers = Vec::with_capacity(queue.len());
         let positions = queue.iter().map(|&(_, position)| position).collect();
         let mut decoded = Ahead::new(Arc::clone(&self.images), positions, ROWS);
+        let mut unread = Vec::new();
         for chunk in queue.chunks(ROWS) {
-            let images: Vec<Image> = decoded.by_ref().take(chunk.len()).collect::<Result<_>>()?;
-            for (scores, &(row, _)) in learner.scores(&images)?.iter().zip(chunk) {
+            let (mut images, mut rows) = (Vec::with_capacity(chunk.len()), Vec::with_capacity(chunk.len()));
+            for (&(row, position), image) in chunk.iter().zip(decoded.by_ref()) {
+                match image {
+                    Ok(image) => {
+                        images.push(image);
+                        rows.push(row);
+                    }
+                    Err(problem) if self.on_bad_image == OnBadImage::Fail => {
+                        return Err(self.bad_image(position, problem));
+                    }
+                    Err(_) => {
+                        counts[row].total -= 1;
+                        unread.push(position);
+                    }
+                }
+            }
+            for (scores, row) in learner.scores(&images)?.iter().zip(rows) {
                 let best = scores.best();
                 let correct = best == known[row].0;
                 counts[row].correct += u64::from(correct);
@@ -89,6 +108,16 @@ impl TestSet {
             }
         }
         counts.sort_by_key(|count| count.class);
-        Ok(Judgement { classes: counts, answers })
+        unread.sort_unstable();
+        Ok(Judgement { classes: counts, answers, unread })
+    }
+
+    /// What a test image is called inside its set, if it is a file.
+    pub fn file_name(&self, position: usize) -> Option<String> {
+        self.images.file_name(position)
+    }
+
+    fn bad_image(&self, position: usize, problem: Error) -> Error {
+        Error::BadImage { what: format!("test image {position}"), source: Box::new(problem) }
     }
 }

@@ -9,9 +9,13 @@ use crate::{
     config::Config,
     error::{Error, Result},
     methods,
+    methods::Answers,
     model::Architecture,
     state::{Array, Elements, State},
 };
+
+/// Samples and training steps are exact in floating point up to here, and counting on from there does not overflow.
+const MOST_COUNTED: u64 = 1 << 53;
 
 impl Learner {
     /// Writes everything its future depends on to a file, safely: the file is there whole or not at all.
@@ -85,12 +89,18 @@ impl Learner {
         }
         self.samples = state.get("samples")?;
         self.updates = state.get("updates")?;
+        if self.samples.max(self.updates) > MOST_COUNTED {
+            return Err(bad("samples", "counts more than anybody lived to see"));
+        }
         refuse_strangers(state, self.labels.len(), self.shape)?;
         state.load_part("core", &mut self.core)?;
-        if self.core.model.heads.classes() != self.labels.len() {
+        // A method that puts its learning off has not met every class yet.
+        let met = self.core.model.heads.classes();
+        if met > self.labels.len() || (met < self.labels.len() && self.answers() == Answers::AnyTime) {
             return Err(bad("labels", "are not as many as the heads have classes"));
         }
-        state.load_part("method", &mut *self.method)
+        state.load_part("method", &mut *self.method)?;
+        self.method.fit(&self.core)
     }
 }
 

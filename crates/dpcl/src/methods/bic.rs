@@ -293,6 +293,10 @@ impl Method for Bic {
         Some(&self.replay.memory)
     }
 
+    fn fit(&self, core: &Core) -> Result<()> {
+        self.perturbed.fit(&core.model.heads)
+    }
+
     fn extra_parameters(&self) -> Parameters {
         let teacher = self.teacher.as_ref().map_or(0, Frozen::parameters);
         let heads = self.perturbed.parameters();

@@ -170,6 +170,10 @@ impl Method for Clib {
         Some(&self.replay.memory)
     }
 
+    fn fit(&self, core: &Core) -> Result<()> {
+        self.perturbed.fit(&core.model.heads)
+    }
+
     fn extra_parameters(&self) -> Parameters {
         self.perturbed.parameters()
     }

@@ -226,6 +226,10 @@ impl Method for Dpcl {
         Ok(self.inner.perturbed.answer(core, images))
     }
 
+    fn fit(&self, core: &Core) -> Result<()> {
+        self.inner.perturbed.fit(&core.model.heads)
+    }
+
     fn heads(&self) -> usize {
         self.inner.perturbed.heads()
     }

@@ -147,6 +147,14 @@ pub trait Method: Persist + Send + Sync {
         1
     }
 
+    /// Refuses a loaded state that does not go with the network, which `load` does not see.
+    ///
+    /// # Errors
+    /// [`Error::BadState`](crate::Error::BadState) for what does not fit.
+    fn fit(&self, _core: &Core) -> Result<()> {
+        Ok(())
+    }
+
     /// The memory, for methods that have one.
     fn memory(&self) -> Option<&Memory>;
 

@@ -167,6 +167,14 @@ impl Perturbed {
         logits.chunks_exact(heads * classes).flat_map(mean).collect()
     }
 
+    /// Whether the heads' distributions are of these heads; loaded ones may not be.
+    ///
+    /// # Errors
+    /// When they have another shape.
+    pub fn fit(&self, heads: &Heads) -> Result<()> {
+        self.bsc.as_ref().map_or(Ok(()), |bsc| bsc.fit(heads))
+    }
+
     /// Numbers the heads' distributions hold.
     pub fn parameters(&self) -> Parameters {
         self.bsc.as_ref().map(Bsc::parameters).unwrap_or_default()

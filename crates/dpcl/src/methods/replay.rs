@@ -264,8 +264,13 @@ impl Persist for Replay {
             let problem = format!("holds {} images and {} classes", images.len(), classes.len());
             return Err(Error::BadState { key: "buffer.classes".into(), problem });
         }
+        let credit = state.get("buffer.credit")?;
+        if !self.buffer.could_stand_at(images.len(), credit) {
+            let problem = "is not what its samples earn with this `batch` and these `updates`".into();
+            return Err(Error::BadState { key: "buffer.credit".into(), problem });
+        }
         let items = images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
-        self.buffer.restore(items, state.get("buffer.credit")?);
+        self.buffer.restore(items, credit);
         state.load_part("memory", &mut self.memory)?;
         state.load_part("rate", &mut *self.rate)?;
         if let Some(refresh) = &mut self.refresh {

@@ -95,6 +95,9 @@ impl Adam {
     }
 }
 
+/// Counts are exact in floating point up to here, and nothing that adds to them overflows.
+const MOST_STEPS: u64 = 1 << 53;
+
 impl Persist for Adam {
     fn save(&self, state: &mut State) {
         let counts: BTreeMap<&String, u64> =
@@ -122,6 +125,10 @@ impl Persist for Adam {
         };
         self.moments.clear();
         for (name, count) in counts {
+            if count > MOST_STEPS {
+                let problem = format!("says that {name} took {count} steps, which nobody lived to see");
+                return Err(Error::BadState { key: "counts".into(), problem });
+            }
             let (first, second) = (read("first", &name)?, read("second", &name)?);
             self.moments.insert(name, Moments { first, second, count });
         }

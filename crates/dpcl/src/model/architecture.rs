@@ -86,11 +86,14 @@ pub struct Block {
     pub shortcut: Option<usize>,
 }
 
+/// Channels of the first group at most: sixty times what is usual, and no product of layer sizes overflows.
+const WIDEST: usize = 4096;
+
 impl Architecture {
     /// The named network, with another base width if given.
     ///
     /// # Errors
-    /// When no network has that name or the width is zero.
+    /// When no network has that name or the width cannot be had.
     pub fn named(name: &str, width: Option<usize>, epsilon: f64, momentum: f64) -> Result<Self> {
         let info = MODELS.iter().find(|info| info.name == name).ok_or_else(|| Error::UnknownName {
             kind: "model",
@@ -98,8 +101,8 @@ impl Architecture {
             known: MODELS.iter().map(|info| info.name.to_owned()).collect(),
         })?;
         let width = width.unwrap_or(info.width);
-        if width == 0 {
-            return Err(Error::bad_key("width", "must be at least 1"));
+        if !(1..=WIDEST).contains(&width) {
+            return Err(Error::bad_key("width", format!("must lie between 1 and {WIDEST}, not {width}")));
         }
         Ok(Self { family: info.family, depths: info.depths, width, epsilon, momentum })
     }

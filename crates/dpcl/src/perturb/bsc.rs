@@ -117,6 +117,21 @@ impl Bsc {
         self.collections += 1;
     }
 
+    /// Refuses distributions that are not of these heads' weights.
+    ///
+    /// # Errors
+    /// [`Error::BadState`] for the first that is not.
+    pub fn fit(&self, heads: &Heads) -> Result<()> {
+        let [features, _] = heads.weights().value(0).dims();
+        let fits = |gaussian: &Gaussian| gaussian.count() == 0 || gaussian.mean().len() == features + 1;
+        let strange = self.classes.iter().position(|heads| !heads.iter().all(fits));
+        let strange = strange.or_else(|| (self.classes.len() > heads.classes()).then_some(heads.classes()));
+        strange.map_or(Ok(()), |class| {
+            let problem = "is of another shape than the heads".into();
+            Err(Error::BadState { key: format!("method.bsc.{class}"), problem })
+        })
+    }
+
     /// Snapshots taken so far.
     pub fn collections(&self) -> u64 {
         self.collections

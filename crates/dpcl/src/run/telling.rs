@@ -3,11 +3,11 @@
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use dpcl_report::{
     metrics::metrics,
-    record::{Event, FORMAT, RunResult},
+    record::{BadImages, Event, FORMAT, RunResult},
 };
 
 use super::Execution;
-use crate::{data, error::Error, learner::Label, memory::Memory, process};
+use crate::{data, error::Error, learner::Label, memory::Memory, methods::Step, process};
 
 impl Execution<'_> {
     pub(super) fn start(&self) -> Event {
@@ -75,6 +75,7 @@ impl Execution<'_> {
             metrics: metrics(&self.events),
             updates: self.updates(),
             samples: standing.samples,
+            bad_images: BadImages::of(&self.events),
             train_seconds: seconds - standing.evaluating,
             eval_seconds: standing.evaluating,
             peak_memory_bytes: standing.peak_memory_bytes.max(process::peak_memory_bytes()),
@@ -84,6 +85,15 @@ impl Execution<'_> {
             knowledge: self.learner.knowledge().name().to_owned(),
             answers: self.learner.answers().name().to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            checksum: String::new(),
         }
     }
+}
+
+/// The last step that an event tells of.
+pub(super) fn last_progress(events: &[Event]) -> Option<Step> {
+    events.iter().rev().find_map(|event| match event {
+        Event::Progress { loss, rate, .. } => Some(Step { loss: *loss, rate: *rate }),
+        _ => None,
+    })
 }

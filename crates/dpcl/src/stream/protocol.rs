@@ -96,6 +96,15 @@ impl<T> StreamBuffer<T> {
         self.credit.left(self.updates_per_sample)
     }
 
+    /// Whether a saved buffer of the same capacity and rate could have stood there: it was not full, and what it had
+    /// earned and not spent is what its samples and less than one step from before are worth.
+    pub fn could_stand_at(&self, items: usize, credit: Credit) -> bool {
+        let earned = items as f64 * self.updates_per_sample;
+        items < self.capacity
+            && items as u64 <= credit.samples
+            && (-0.5..earned + 1.5).contains(&credit.left(self.updates_per_sample))
+    }
+
     /// Continues where a saved buffer of the same capacity and rate stood.
     pub fn restore(&mut self, items: Vec<T>, credit: Credit) {
         self.items = items;
@@ -138,6 +147,21 @@ mod tests {
         let mut buffer = StreamBuffer::new(8, 0.1);
         assert_eq!(updates(&mut buffer, 16), [0, 1]);
         assert!((buffer.credit_left() - 0.6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_buffer_knows_where_it_could_have_stood() {
+        let mut buffer = StreamBuffer::new(8, 0.3);
+        for sample in 0..100 {
+            let (items, credit) = (buffer.items().len(), buffer.credit());
+            assert!(buffer.could_stand_at(items, credit), "{sample}");
+            assert!(!buffer.could_stand_at(8, credit), "a full one would have been handed out");
+            buffer.push(sample);
+        }
+        let credit = buffer.credit();
+        assert!(!buffer.could_stand_at(4, Credit { samples: u64::MAX, ..credit }));
+        assert!(!buffer.could_stand_at(4, Credit { updates: u64::MAX, ..credit }));
+        assert!(!StreamBuffer::<usize>::new(8, 3.0).could_stand_at(4, credit), "of another rate");
     }
 
     #[test]

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use dpcl_report::metrics::metrics;
 use dpcl_report::read::Record;
 use dpcl_report::record::{
-    CONFIG_FILE, ClassCount, ERROR_FILE, EVENTS_FILE, EvaluationKind, Event, FORMAT, Parameters, RESULT_FILE,
-    RunResult,
+    BadImages, CONFIG_FILE, ClassCount, ERROR_FILE, EVENTS_FILE, EvaluationKind, Event, FORMAT, Parameters,
+    RESULT_FILE, RunResult,
 };
 use dpcl_report::uncertainty::{Answer, summarise};
 
@@ -95,7 +95,7 @@ impl Plan {
         let config_text = self.config(seed);
         let config = config_text.parse().unwrap();
         let path = PathBuf::from(format!("out/demo/{}-seed{seed}", self.label));
-        Record { path, config_text, config, events, result: Some(result), failure: None }
+        Record { path, config_text, config, events, result: Some(result), failure: None, altered: false }
     }
 
     /// A run that stopped after some of its events.
@@ -197,6 +197,7 @@ impl Plan {
             metrics: metrics(events),
             updates,
             samples,
+            bad_images: BadImages::default(),
             train_seconds: updates as f64 / 1000.0 * self.slowness * (1.0 + 0.02 * noise(seed, 1, 4)),
             eval_seconds: updates as f64 / 1000.0 * 0.9,
             peak_memory_bytes: 380_000_000 + (self.slowness * 2e7) as u64 + seed * 1_000_000,
@@ -210,6 +211,7 @@ impl Plan {
             knowledge: self.knowledge.into(),
             answers: "any-time".into(),
             version: "0.1.0".into(),
+            checksum: String::new(),
         }
     }
 

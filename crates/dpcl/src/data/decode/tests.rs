@@ -114,7 +114,7 @@ proptest! {
         let position = position % bytes.len();
         bytes[position] = value;
         if let Ok(image) = decode(&bytes) {
-            prop_assert_eq!(resize(&image, 8).pixels.len(), 192);
+            prop_assert_eq!(resize(image, 8).pixels.len(), 192);
         }
     }
 }

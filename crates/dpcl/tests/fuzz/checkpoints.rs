@@ -1,0 +1,143 @@
+//! Checkpoints and weight files: read, made into a learner, asked and taught.
+
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
+
+use dpcl::{
+    Config, Image, Learner, Shape,
+    checkpoint::Checkpoint,
+    methods::METHODS,
+    state::{Array, Elements},
+};
+
+use super::{MIB, Target, seal};
+
+const SIDE: usize = 8;
+
+fn image(side: usize, value: u8) -> Image {
+    Image { height: side, width: side, pixels: vec![value; side * side * 3].into() }
+}
+
+/// As small as learners get; every method, with a partly filled buffer and a memory.
+fn seeds() -> Vec<Vec<u8>> {
+    let learned = |method: &str| {
+        let text = format!(
+            "method = '{method}'\nmodel = 'slim'\nwidth = 1\nmemory = 4\nupdates = 1.0\nbatch = 4\nthreads = 1\n\
+             [dpcl]\nperiod = 2\nheads = 2\nrank = 2"
+        );
+        let shape = Shape { channels: 3, height: SIDE, width: SIDE };
+        let mut learner = Learner::new(&Config::from_toml(&text).unwrap(), shape).unwrap();
+        for number in 0..7_u8 {
+            learner.observe(&image(SIDE, number * 30), i64::from(number % 3)).unwrap();
+        }
+        let mut bytes = Vec::new();
+        let mut checkpoint = Checkpoint::of(&learner);
+        checkpoint.classes = ["otter", "seal", "eel"].map(String::from).to_vec();
+        checkpoint.write_to(&mut bytes).unwrap();
+        bytes
+    };
+    METHODS.iter().map(|info| learned(info.name)).collect()
+}
+
+/// Whether a learner came out of it. What it makes of its work is its own affair, as long as it does not fall over.
+fn taken_up(bytes: &[u8]) -> bool {
+    Checkpoint::from_bytes(bytes, Path::new("some.ckpt")).is_ok_and(|checkpoint| used(&checkpoint))
+}
+
+fn used(checkpoint: &Checkpoint) -> bool {
+    let Ok(mut learner) = checkpoint.learner() else { return false };
+    let side = learner.shape().height;
+    let settings = &learner.config().settings;
+    // Large images, long buffers and many steps are asked for by right, and take their time.
+    let small = side <= 64 && settings.batch <= Some(64) && settings.updates <= Some(4.0);
+    if small {
+        let _ = learner.predict(&image(side, 100));
+        for number in 0..3_u8 {
+            let _ = learner.observe(&image(side, number), i64::from(number));
+        }
+        let _ = learner.predict_all(&[image(side, 1), image(side, 200)]);
+    }
+    learner.state();
+    true
+}
+
+#[test]
+fn checkpoints() {
+    let target = Target {
+        seal: Some(seal::checkpoint),
+        memory: 128 * MIB,
+        every: 5,
+        ..Target::new("checkpoint", seeds())
+    };
+    target.run(taken_up);
+}
+
+/// The checkpoint of a method, to be taken apart.
+fn whole(bytes: &[u8]) -> Checkpoint {
+    Checkpoint::from_bytes(bytes, Path::new("some.ckpt")).unwrap()
+}
+
+#[test]
+fn checkpoints_with_other_values() {
+    for seed in seeds() {
+        let checkpoint = whole(&seed);
+        let text = serde_json::to_vec(&checkpoint.state.values).unwrap();
+        let target = Target { memory: 128 * MIB, every: 5, ..Target::new("checkpoint-values", vec![text]) };
+        target.run(|text| {
+            let Ok(values) = serde_json::from_slice(text) else { return false };
+            let mut altered = checkpoint.clone();
+            altered.state.values = values;
+            used(&altered)
+        });
+    }
+}
+
+#[test]
+fn checkpoints_with_other_shapes() {
+    for seed in seeds() {
+        let checkpoint = whole(&seed);
+        let shapes: BTreeMap<&String, &Vec<usize>> =
+            checkpoint.state.arrays.iter().map(|(name, array)| (name, &array.shape)).collect();
+        let text = serde_json::to_vec(&shapes).unwrap();
+        let target = Target { memory: 128 * MIB, every: 5, ..Target::new("checkpoint-shapes", vec![text]) };
+        target.run(|text| {
+            let Ok(shapes) = serde_json::from_slice::<BTreeMap<String, Vec<usize>>>(text) else {
+                return false;
+            };
+            let mut altered = checkpoint.clone();
+            altered.state.arrays.retain(|name, _| shapes.contains_key(name));
+            for (name, shape) in shapes {
+                let Some(array) = altered.state.arrays.get_mut(&name) else { continue };
+                // More elements than that would be a long file, and no small one can claim them.
+                let length = shape.iter().try_fold(1, |length: usize, &extent| length.checked_mul(extent));
+                let Some(length) = length.filter(|&length| length <= 100_000) else { return false };
+                *array = Arc::new(match &array.elements {
+                    Elements::F32(elements) => Array::floats(shape, resized(elements, length)),
+                    Elements::U8(elements) => Array::bytes(shape, resized(elements, length)),
+                });
+            }
+            used(&altered)
+        });
+    }
+}
+
+fn resized<T: Clone + Default>(elements: &[T], length: usize) -> Vec<T> {
+    let mut elements = elements.to_vec();
+    elements.resize(length, T::default());
+    elements
+}
+
+#[test]
+fn weight_files() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("weights.safetensors");
+    let mut config =
+        Config::from_toml("method = 'er'\nmodel = 'slim'\nwidth = 1\nmemory = 4\nbatch = 4\nthreads = 1")
+            .unwrap();
+    config.settings.weights = Some(path.clone());
+    let shape = Shape { channels: 3, height: SIDE, width: SIDE };
+    let target = Target { every: 5, ..Target::new("weights", seeds()) };
+    target.run(|bytes| {
+        fs::write(&path, bytes).unwrap();
+        Learner::new(&config, shape).is_ok()
+    });
+}

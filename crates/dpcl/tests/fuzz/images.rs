@@ -1,0 +1,63 @@
+//! Image files: PNG in several colour types, JPEG in grey, colour and CMYK.
+
+use std::{fs, io::Cursor};
+
+use dpcl::data;
+use image::{DynamicImage, ImageFormat};
+
+use super::{MIB, Target, seal};
+
+/// Two whole images of the most pixels that are decoded, and room to work.
+const MEMORY: usize = 576 * MIB;
+
+fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
+    let mut bytes = Cursor::new(Vec::new());
+    image.write_to(&mut bytes, format).unwrap();
+    bytes.into_inner()
+}
+
+fn noise() -> DynamicImage {
+    let pixel = |x: u32, y: u32| image::Rgb([(x * y * 7 % 251) as u8, (x * 31) as u8, (y * 57) as u8]);
+    image::RgbImage::from_fn(24, 17, pixel).into()
+}
+
+fn reader() -> impl FnMut(&[u8]) -> bool {
+    let root = tempfile::tempdir().unwrap();
+    move |bytes| {
+        let path = root.path().join("image.png");
+        fs::write(&path, bytes).unwrap();
+        data::read_image(&path, 16).is_ok_and(|image| image.pixels.len() == 16 * 16 * 3)
+    }
+}
+
+#[test]
+fn png_files() {
+    let noise = noise();
+    let grey = DynamicImage::from(noise.to_luma8());
+    let deep = DynamicImage::from(noise.to_rgba16());
+    let seeds = [&noise, &grey, &deep].map(|image| encoded(image, ImageFormat::Png));
+    let target =
+        Target { seal: Some(seal::png), memory: MEMORY, every: 2, ..Target::new("png", seeds.into()) };
+    target.run(reader());
+}
+
+#[test]
+fn jpeg_files() {
+    let noise = noise();
+    let grey = DynamicImage::from(noise.to_luma8());
+    let mut seeds = [&noise, &grey].map(|image| encoded(image, ImageFormat::Jpeg)).to_vec();
+    seeds.push(include_bytes!("../fixtures/cmyk.jpg").to_vec());
+    Target { memory: MEMORY, every: 2, ..Target::new("jpeg", seeds) }.run(reader());
+}
+
+#[test]
+fn an_image_that_announces_more_than_fits_is_refused_without_trying() {
+    let mut bytes = encoded(&noise(), ImageFormat::Png);
+    bytes[16..24].copy_from_slice(&[0, 0, 0x40, 0, 0, 0, 0x40, 0]);
+    seal::png(&mut bytes);
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("bomb.png");
+    fs::write(&path, bytes).unwrap();
+    let error = data::read_image(&path, 16).unwrap_err();
+    assert!(error.to_string().contains("is larger than an image may be"), "{error}");
+}
