@@ -65,9 +65,11 @@ impl Gdumb {
             settings.memory.ok_or_else(|| missing("memory"))?,
             settings.seed,
         )?;
-        if memory.needs_disagreement() || memory.capacity() == 0 {
-            let problem =
-                "gdumb learns from its memory alone, and has no disagreement to fill it by; try `rm`";
+        if memory.capacity() == 0 {
+            return Err(Error::bad_key("memory", "must be at least 1: gdumb learns from its memory alone"));
+        }
+        if memory.needs_disagreement() {
+            let problem = "gdumb has no disagreement to fill its memory by; try `rm`";
             return Err(Error::bad_key("memory_scheme", problem));
         }
         Ok(Self {
