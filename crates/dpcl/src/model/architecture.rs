@@ -112,6 +112,15 @@ impl Architecture {
         self.width * 8
     }
 
+    /// Numbers the first group makes of one image.
+    pub fn activations(&self, height: usize, width: usize) -> usize {
+        let shrunk = match self.family {
+            Family::Cifar => 1,
+            Family::Imagenet => 4,
+        };
+        height.div_ceil(shrunk) * width.div_ceil(shrunk) * self.width
+    }
+
     /// Every convolution layer, the stem first, and the blocks of each group.
     pub fn layers(&self) -> (Vec<Layer>, Vec<Vec<Block>>) {
         let mut layers = vec![self.stem()];

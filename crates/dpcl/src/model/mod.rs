@@ -38,6 +38,9 @@ use crate::{
 /// together, so that a layer's output is still in the cache when the next one reads it.
 const EVALUATION_FLOATS: usize = 1 << 20;
 
+/// Images that go through together at least, so that work on the weights is shared.
+const EVALUATION_IMAGES: usize = 8;
+
 /// Encoder, heads and optimiser moments of one learner.
 pub struct Model {
     encoder: Encoder,
@@ -136,8 +139,8 @@ impl Model {
     pub fn features(&self, images: Tensor<4>) -> Tensor<2> {
         let folded = self.folded.get_or_init(|| self.encoder.fold());
         let [rows, height, width, _] = images.dims();
-        let pixels = height * width * self.encoder.architecture().width;
-        let at_once = (EVALUATION_FLOATS / pixels).clamp(1, rows.max(1));
+        let activations = self.encoder.architecture().activations(height, width);
+        let at_once = (EVALUATION_FLOATS / activations).max(EVALUATION_IMAGES).min(rows.max(1));
         let parts = images.split(at_once, 0).into_iter();
         Tensor::cat(parts.map(|part| self.encoder.evaluate(folded, part)).collect(), 0)
     }
