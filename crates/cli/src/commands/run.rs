@@ -232,8 +232,10 @@ fn next_steps(grid: &Grid) -> String {
     let program = invocation::program();
     let mut steps = Vec::new();
     let seed = grid.runs.first().map(|run| run.config.settings.seed);
-    if grid.runs.iter().all(|run| Some(run.config.settings.seed) == seed) {
-        let again = invocation::arguments_with("--seeds", "1..3");
+    let again = invocation::arguments_with("--seeds", "1..3");
+    // A resumed grid has the seeds on record.
+    let resumed = again.contains("--resume");
+    if !resumed && grid.runs.iter().all(|run| Some(run.config.settings.seed) == seed) {
         steps.push(format!("{program} {again}    # mean ± deviation"));
     }
     if grid.folders.iter().all(|folder| folder.ends_with("default")) {

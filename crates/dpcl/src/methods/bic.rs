@@ -3,7 +3,7 @@
 //!
 //! Paper: Large Scale Incremental Learning (CVPR 2019, arXiv 1905.13260), in the online form of the i-Blurry code base.
 //!
-//! Loss: (1/B) Σᵢ CE(zᵢ, yᵢ) + (1/B) Σᵢ −Σ_{c<Cₒ} softmax(z'ᵢ/T)_c log softmax(zᵢ[:Cₒ]/T)_c, z' the logits of the teacher:
+//! Loss: (1/B) Σᵢ CE(zᵢ, yᵢ) + (1/B) Σᵢ −Σ_{c<Cₒ} softmax(z'ᵢ/T)_c log softmax(zᵢ/T)_c, z' the logits of the teacher:
 //! the network as it was before the last new class, or at the end of the last task; the second term begins with the
 //! second task. Before answering, z_c ← α·z_c + β for the classes first met in the present task. Memory: reservoir,
 //! less a tenth that holds the samples for α and β. Rate: exponential decay that starts over at every new class.

@@ -150,7 +150,7 @@ pub trait Method: Persist + Send + Sync {
     /// Refuses a loaded state that does not go with the network, which `load` does not see.
     ///
     /// # Errors
-    /// [`Error::BadState`](crate::Error::BadState) for what does not fit.
+    /// [`Error::BadState`] for what does not fit.
     fn fit(&self, _core: &Core) -> Result<()> {
         Ok(())
     }
