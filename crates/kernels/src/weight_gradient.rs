@@ -127,7 +127,7 @@ pub(crate) fn run_tile<S: Simd>(simd: S, vectors: usize, operands: Operands<'_>)
         (true, 4) => simd.call(Tile::<6, 4>(operands)),
         (true, _) => simd.call(Tile::<5, 5>(operands)),
         (false, 2) => simd.call(Tile::<6, 2>(operands)),
-        (false, _) => simd.call(Tile::<4, 3>(operands)),
+        (false, _) => simd.call(Tile::<3, 3>(operands)),
     }
 }
 

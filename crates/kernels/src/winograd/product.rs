@@ -86,6 +86,6 @@ pub(crate) unsafe fn multiply<S: Simd>(simd: S, product: Product) {
         (true, 4) => simd.call(Block::<6, 4>(product)),
         (true, _) => simd.call(Block::<5, 5>(product)),
         (false, 2) => simd.call(Block::<6, 2>(product)),
-        (false, _) => simd.call(Block::<4, 3>(product)),
+        (false, _) => simd.call(Block::<3, 3>(product)),
     }
 }
