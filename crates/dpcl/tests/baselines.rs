@@ -269,26 +269,33 @@ fn every_training_of_gdumb_starts_from_the_same_network() {
 
 #[test]
 fn a_memory_rebuilt_at_task_ends_holds_equal_shares_and_resumes_exactly() {
-    let text = "method = 'ewc++'\nmemory_scheme = 'rm'\nrm_rebuild = true";
     let samples = samples(48);
+    for (method, slots) in [("ewc++", 10), ("bic", 9)] {
+        rebuilt(method, slots, &samples);
+    }
+}
+
+/// Checks the memory of a method that trains on so many slots.
+fn rebuilt(method: &str, slots: usize, samples: &[(Image, usize)]) {
+    let text = &format!("method = '{method}'\nmemory_scheme = 'rm'\nrm_rebuild = true");
     let (mut whole, mut first) = (learner(text), learner(text));
     for learner in [&mut whole, &mut first] {
-        learn(learner, &samples);
+        learn(learner, samples);
     }
     let mut resumed = learner(text);
     resumed.restore(&state(&first)).unwrap();
     for learner in [&mut whole, &mut resumed] {
         learner.task_end().unwrap();
         let histogram = learner.memory().unwrap().histogram();
-        assert_eq!(histogram.iter().sum::<usize>(), 10);
-        assert!(histogram.iter().all(|&slots| slots >= 2), "{histogram:?}");
+        assert_eq!(histogram.iter().sum::<usize>(), slots, "{method}");
+        assert!(histogram.iter().all(|&slots| slots >= 2), "{method}: {histogram:?}");
     }
     assert!(state(&whole) == state(&resumed));
 
-    let mut online = learner("method = 'ewc++'\nmemory_scheme = 'rm'");
-    learn(&mut online, &samples);
+    let mut online = learner(&format!("method = '{method}'\nmemory_scheme = 'rm'"));
+    learn(&mut online, samples);
     online.task_end().unwrap();
-    assert_ne!(online.memory().unwrap().slots(), whole.memory().unwrap().slots());
+    assert_ne!(online.memory().unwrap().slots(), whole.memory().unwrap().slots(), "{method}");
 }
 
 #[test]

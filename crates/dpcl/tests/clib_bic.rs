@@ -225,6 +225,37 @@ fn memory_and_rate_of_clib_serve_other_methods() {
 }
 
 #[test]
+fn several_heads_can_lead_the_rate() {
+    let samples = samples(64);
+    for method in ["bic", "clib"] {
+        let text =
+            format!("method = '{method}'\nrate = 'pima'\n[{method}]\nbsc = true\nperiod = 3\nomega = 1.5");
+        let (mut whole, mut first) = (learner(&text), learner(&text));
+        learn(&mut whole, &samples);
+        learn(&mut first, &samples[..33]);
+        let mut second = learner(&text);
+        second.restore(&state(&first)).unwrap();
+        learn(&mut second, &samples[33..]);
+        let end = state(&whole);
+        assert!(end == state(&second), "{text}");
+        assert!(whole.memory().unwrap().history().iter().any(|&value| value > 0.0), "{text}");
+        let moving = &end.values["method.rate.moving"];
+        let moves = moving["ups"].as_u64().unwrap() + moving["downs"].as_u64().unwrap();
+        assert!(moves > 10, "{text}: {moving}");
+        assert_ne!(moving["rate"].as_f64(), Some(0.002), "{text}");
+
+        let plain = refusal(&format!("method = '{method}'\nrate = 'pima'"));
+        let expected =
+            format!("rate: `pima` needs heads that disagree, which `{method}` as configured has not");
+        assert!(plain.starts_with(&expected), "{plain}");
+        let one_draw = "bsc = true\nheads = 1\ndraws = 1";
+        let alone = refusal(&format!("method = '{method}'\nrate = 'pima'\n[{method}]\n{one_draw}"));
+        assert!(alone.starts_with(&expected), "{alone}");
+    }
+    assert!(refusal("method = 'bic'\n[bic]\nomega = 1.0").starts_with("bic.omega: "));
+}
+
+#[test]
 fn perturbed_activations_take_the_place_of_cutmix() {
     for method in ["bic", "clib"] {
         let resolved = |section: &str| config(&format!("method = '{method}'\n{section}")).resolve().unwrap();

@@ -9,7 +9,7 @@
 //! less a tenth that holds the samples for α and β. Rate: exponential decay that starts over at every new class.
 //!
 //! With `pfi` and `bsc` activations and heads are perturbed as in DPCL: the teacher sees the same disturbance, α and β are
-//! fitted to the mean weights averaged over heads and hold for every drawn head.
+//! fitted to the mean weights averaged over heads and hold for every drawn head, and the rate may be `pima`.
 //!
 //! Departures from the paper, all but the last those of i-Blurry: the two terms have equal weight; memory is a reservoir
 //! instead of herding; the fit has no penalty on β. The teacher answers in evaluation mode. A task counts as present
@@ -26,9 +26,9 @@ use serde::{Deserialize, Serialize};
 use self::validation::Validation;
 use super::{
     Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
-    perturbed::{Forward, Perturbed},
+    perturbed::{Disputants, Forward, Perturbed},
     read_keys,
-    replay::{Replay, rate_name, refuse_disagreement, scheme_name},
+    replay::{Replay, rate_name, refuse_disputed_memory, refuse_disputed_rate, scheme_name},
 };
 use crate::{
     config::Config,
@@ -39,7 +39,7 @@ use crate::{
     model::{Architecture, Correction, Fit, Frozen, Model, distillation, floats},
     perturb::{BscConfig, PfiConfig, Votes},
     random::Random,
-    rate,
+    rate::{self, PimaConfig, Rate},
     state::{Persist, State},
     stream::Full,
 };
@@ -84,6 +84,9 @@ struct BicConfig {
     /// How many heads, and how their distributions are followed.
     #[serde(flatten)]
     classifiers: BscConfig,
+    /// How the rate `pima` follows the disagreement of these heads.
+    #[serde(flatten)]
+    disputed: PimaConfig,
 }
 
 impl Default for BicConfig {
@@ -98,6 +101,7 @@ impl Default for BicConfig {
             interpolation: PfiConfig::default(),
             bsc: false,
             classifiers: BscConfig::default(),
+            disputed: PimaConfig::default(),
         }
     }
 }
@@ -115,7 +119,8 @@ impl BicConfig {
             }
         }
         self.interpolation.check()?;
-        self.classifiers.check()
+        self.classifiers.check()?;
+        self.disputed.check()
     }
 }
 
@@ -158,14 +163,20 @@ impl Bic {
         let slots = settings.memory.unwrap_or(0);
         let aside = (own.val_frac * slots as f64).round() as usize;
         let memory = Memory::new(scheme_name(config)?, slots - aside, settings.seed)?;
-        let rate = rate::build(rate_name(config)?, settings)?;
-        refuse_disagreement(config, &memory, &*rate)?;
+        let rate: Box<dyn Rate> = match rate_name(config)? {
+            "pima" => Box::new(own.disputed.start(settings.lr)),
+            other => rate::build(other, settings)?,
+        };
+        refuse_disputed_memory(config, &memory)?;
+        if !(own.bsc && Disputants::default().can_disagree(&own.classifiers)) {
+            refuse_disputed_rate(config, &*rate)?;
+        }
         let architecture =
             Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
         let (pfi, bsc) = (own.pfi.then(|| own.interpolation.clone()), own.bsc.then_some(own.classifiers));
         Ok(Self {
-            replay: Replay::with(config, memory, rate)?,
-            perturbed: Perturbed::new(config, INFO.section, pfi, bsc)?,
+            replay: Replay::told_task_ends(config, memory, rate)?,
+            perturbed: Perturbed::new(config, INFO.section, pfi, bsc, own.disputed.gamma)?,
             config: own,
             seed: settings.seed,
             form: (architecture, device::named(&settings.device)?),
@@ -207,20 +218,20 @@ impl Bic {
         let size = core.batcher.size();
         let Self { replay, config, perturbed, teacher, task, .. } = self;
         let teacher = teacher.as_ref().filter(|_| task.earlier > 0);
-        let steps = replay.iterate(core, full, |model: &mut Model, batch, rate| {
+        let steps = replay.iterate_with(core, full, |model: &mut Model, batch, memory, rate| {
             let mut pass = model.pass();
             let forward = perturbed.forward(model, &mut pass, batch, size);
             let mut loss = forward.losses.mean();
             if let Some(teacher) = teacher {
                 let taught = taught(teacher, task.before.as_ref(), &forward);
-                loss = loss + distillation(forward.logits, taught, config.temperature);
+                loss = loss + distillation(forward.logits.clone(), taught, config.temperature);
             }
 
             let mut outcome = pass.backward(&loss);
             outcome.clip(config.clip);
             let loss = outcome.loss;
-            model.update(outcome, rate);
-            perturbed.learned(model, &forward.losses, loss);
+            model.update(outcome, rate.rate());
+            perturbed.learned(model, batch, forward, loss, memory, rate);
             loss
         })?;
         replay.remember(full);
@@ -274,6 +285,7 @@ impl Method for Bic {
         self.task.before = self.correction(core).cloned();
         self.task.over = true;
         self.copy_teacher(core);
+        self.replay.task_end(core);
         Ok(())
     }
 

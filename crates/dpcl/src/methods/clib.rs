@@ -7,7 +7,7 @@
 //! Loss: mean cross-entropy over a batch drawn from memory, in CutMix form half of the time. Every sample goes into the
 //! memory the moment it arrives and is trained on only from there. Memory: `clib`. Rate: `clib`; new classes do not
 //! reset it. With `pfi` and `bsc` activations and heads are perturbed as in DPCL; stored samples are then measured by the
-//! mean loss of the present heads.
+//! mean loss of the present heads, and the rate may be `pima`.
 //!
 //! Departures from the paper: none in the defaults. Measuring the loss of every stored sample after each step is most
 //! of the cost; `imp_period` makes it rarer.
@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
-    perturbed::Perturbed,
+    perturbed::{Disputants, Perturbed},
     read_keys,
-    replay::{Replay, rate_name, refuse_disagreement, scheme_name},
+    replay::{Replay, rate_name, refuse_disputed_memory, refuse_disputed_rate, scheme_name},
 };
 use crate::{
     config::Config,
@@ -30,7 +30,7 @@ use crate::{
     memory::{self, Memory, Sample},
     model::Model,
     perturb::{BscConfig, PfiConfig},
-    rate::{self, Rate},
+    rate::{self, PimaConfig, Rate},
     state::{Persist, State},
     stream::Full,
 };
@@ -70,6 +70,9 @@ struct ClibConfig {
     /// How many heads, and how their distributions are followed.
     #[serde(flatten)]
     classifiers: BscConfig,
+    /// How the rate `pima` follows the disagreement of these heads.
+    #[serde(flatten)]
+    disputed: PimaConfig,
 }
 
 impl Default for ClibConfig {
@@ -81,6 +84,7 @@ impl Default for ClibConfig {
             interpolation: PfiConfig::default(),
             bsc: false,
             classifiers: BscConfig::default(),
+            disputed: PimaConfig::default(),
         }
     }
 }
@@ -93,6 +97,7 @@ impl ClibConfig {
         }
         self.interpolation.check()?;
         self.classifiers.check()?;
+        self.disputed.check()?;
         self.rate.check()
     }
 }
@@ -117,12 +122,16 @@ impl Clib {
         };
         let rate: Box<dyn Rate> = match rate_name(config)? {
             "clib" => Box::new(rate::Clib::new(settings.lr, own.rate)),
+            "pima" => Box::new(own.disputed.start(settings.lr)),
             other => rate::build(other, settings)?,
         };
-        refuse_disagreement(config, &memory, &*rate)?;
+        refuse_disputed_memory(config, &memory)?;
+        if !(own.bsc && Disputants::default().can_disagree(&own.classifiers)) {
+            refuse_disputed_rate(config, &*rate)?;
+        }
         let replay = Replay::with_rows(config, memory, rate, [1, settings.batch.unwrap_or(0)])?;
         let (pfi, bsc) = (own.pfi.then_some(own.interpolation), own.bsc.then_some(own.classifiers));
-        Ok(Self { replay, perturbed: Perturbed::new(config, INFO.section, pfi, bsc)? })
+        Ok(Self { replay, perturbed: Perturbed::new(config, INFO.section, pfi, bsc, own.disputed.gamma)? })
     }
 
     fn learn(&mut self, core: &mut Core, arrived: &Full<Sample>) -> Result<Vec<Step>> {
@@ -131,14 +140,14 @@ impl Clib {
 
         let size = core.batcher.size();
         let memory_alone = Full { items: Vec::new(), updates: arrived.updates };
-        replay.iterate(core, &memory_alone, |model: &mut Model, batch, rate| {
+        replay.iterate_with(core, &memory_alone, |model: &mut Model, batch, memory, rate| {
             let mut pass = model.pass();
-            let losses = perturbed.forward(model, &mut pass, batch, size).losses;
+            let forward = perturbed.forward(model, &mut pass, batch, size);
 
-            let outcome = pass.backward(&losses.mean());
+            let outcome = pass.backward(&forward.losses.mean());
             let loss = outcome.loss;
-            model.update(outcome, rate);
-            perturbed.learned(model, &losses, loss);
+            model.update(outcome, rate.rate());
+            perturbed.learned(model, batch, forward, loss, memory, rate);
             loss
         })
     }

@@ -15,17 +15,15 @@ mod config;
 
 use std::collections::BTreeMap;
 
-use burn::tensor::Tensor;
 use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
-use self::config::{DpclConfig, LossSource, MiHeads, MiPass};
+use self::config::{DpclConfig, LossSource, MiPass};
 use super::{
     Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
     perturbed::{Forward, Perturbed, RowLosses},
     read_keys,
-    replay::{Replay, rate_name, refuse_disagreement, scheme_name},
-    scores,
+    replay::{Replay, rate_name, refuse_disputed_memory, refuse_disputed_rate, scheme_name},
 };
 use crate::{
     batch::Batch,
@@ -34,9 +32,7 @@ use crate::{
     error::Result,
     memory::{Memory, Pim, Place, Sample},
     model::Model,
-    perturb::Normals,
-    random::Random,
-    rate::{self, Pima, Rate},
+    rate::{self, Rate},
     state::{Persist, State},
     stream::Full,
 };
@@ -66,7 +62,6 @@ pub struct Dpcl {
 struct Inner {
     config: DpclConfig,
     perturbed: Perturbed,
-    logit_draws: Random,
     /// Whether memory or rate want to hear of disagreement.
     measures: bool,
     counts: Counts,
@@ -84,7 +79,7 @@ impl Dpcl {
         let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
         let own: DpclConfig = read_keys(section)?;
         let settings = &config.settings;
-        let perturbed = Perturbed::new(config, INFO.section, own.pfi(), own.bsc())?;
+        let perturbed = Perturbed::new(config, INFO.section, own.pfi(), own.bsc(), own.rate.gamma)?;
 
         let slots = settings.memory.unwrap_or(0);
         let memory = match scheme_name(config)? {
@@ -94,19 +89,16 @@ impl Dpcl {
             other => Memory::new(other, slots, settings.seed)?,
         };
         let rate: Box<dyn Rate> = match rate_name(config)? {
-            "pima" => {
-                let bounds = (own.lr_clamp[0] * settings.lr, own.lr_clamp[1] * settings.lr);
-                Box::new(Pima::new(settings.lr, own.omega, bounds, own.lr_rule, own.lr_lag))
-            }
+            "pima" => Box::new(own.rate.start(settings.lr)),
             other => rate::build(other, settings)?,
         };
         if !own.has_disagreement() {
-            refuse_disagreement(config, &memory, &*rate)?;
+            refuse_disputed_memory(config, &memory)?;
+            refuse_disputed_rate(config, &*rate)?;
         }
 
         let inner = Inner {
             perturbed,
-            logit_draws: Random::named(settings.seed, "logit-draws"),
             measures: memory.needs_disagreement() || rate.needs_disagreement(),
             counts: Counts::default(),
             config: own,
@@ -154,12 +146,12 @@ impl Inner {
             let features = model.features(images);
             (features.clone(), model.heads.logits(features))
         });
-        let disagreement = match (self.measures, self.config.mi_pass, &clean) {
+        let mut disagreement = match (self.measures, self.config.mi_pass, &clean) {
             (false, ..) => vec![0.0; batch.labels.len()],
             (true, MiPass::Clean, Some((features, logits))) => {
-                self.disagreement(features.clone(), logits.clone())
+                self.perturbed.disagreement(self.config.mi_heads, features.clone(), logits.clone())
             }
-            (true, ..) => self.disagreement(features.inner(), logits.inner()),
+            (true, ..) => self.perturbed.disagreement(self.config.mi_heads, features.inner(), logits.inner()),
         };
 
         let outcome = pass.backward(&loss);
@@ -177,31 +169,15 @@ impl Inner {
             _ => self.perturbed.absorb(&losses),
         }
 
-        // Memory and rate hear how far the heads disagree.
-        let (stream, rehearsed) = disagreement.split_at(batch.labels.len() - batch.slots.len());
-        let change = memory.rehearsed(&batch.slots, rehearsed, self.config.gamma);
-        rate.rehearsed((!batch.slots.is_empty()).then_some(change));
-        if self.perturbed.collect(&model.heads) {
-            rate.collected();
-        }
-        (loss, stream.to_vec())
+        let stream = disagreement.len() - batch.slots.len();
+        self.perturbed.tell(&model.heads, batch, &disagreement, memory, rate);
+        disagreement.truncate(stream);
+        (loss, disagreement)
     }
 
     fn wants_clean_pass(&self) -> bool {
         let for_disagreement = self.measures && self.config.mi_pass == MiPass::Clean;
         for_disagreement || self.config.loss_source == LossSource::Clean
-    }
-
-    /// Disagreement on every row, from features [rows, features] and present logits [heads, rows, classes].
-    fn disagreement(&mut self, features: Tensor<2>, logits: Tensor<3>) -> Vec<f64> {
-        let answers = match (&self.perturbed.bsc, self.config.mi_heads) {
-            (Some(bsc), MiHeads::Variational) => {
-                let mut normals = Normals::new(self.logit_draws.bits());
-                bsc.logit_moments(features, logits).votes(&mut || normals.next_one()).scores()
-            }
-            _ => scores(logits),
-        };
-        answers.into_iter().map(|answer| answer.disagreement).collect()
     }
 }
 
@@ -260,14 +236,12 @@ impl Persist for Dpcl {
     fn save(&self, state: &mut State) {
         self.replay.save(state);
         state.put("counts", &self.inner.counts);
-        state.put("logit_draws", &self.inner.logit_draws);
         state.save_part("perturbed", &self.inner.perturbed);
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
         self.replay.load(state)?;
         self.inner.counts = state.get("counts")?;
-        self.inner.logit_draws = state.get("logit_draws")?;
         state.load_part("perturbed", &mut self.inner.perturbed)
     }
 }

@@ -99,7 +99,8 @@ impl EwcPlusPlus {
     fn new(config: &Config) -> Result<Self> {
         let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
         let anchor = Anchor::new(read_keys(section)?, device::named(&config.settings.device)?);
-        Ok(Self { replay: Replay::told_task_ends(config)?, anchor })
+        let (memory, rate) = Replay::parts(config)?;
+        Ok(Self { replay: Replay::told_task_ends(config, memory, rate)?, anchor })
     }
 
     fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {

@@ -2,7 +2,8 @@
 //!
 //! A [`Perturbed`] is held by every method that can have them. It disturbs the training pass ([`Pfi`]) by the running
 //! loss of each class, follows the heads through training and answers from their distributions ([`Bsc`]); with
-//! neither it is a plain pass and a plain head. It does not know the memory, the rate, or what else is in a loss.
+//! neither it is a plain pass and a plain head. It tells memory and rate how far the heads disagree, and does not know
+//! what they make of it or what else is in a loss.
 
 use std::sync::OnceLock;
 
@@ -10,20 +11,40 @@ use burn::tensor::Tensor;
 use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
-use super::Core;
+use super::{Core, scores};
 use crate::{
     batch::Batch,
     config::Config,
     data::Image,
     error::{Error, Result},
+    memory::Memory,
     model::{Heads, Model, Pass, cross_entropy_rows, floats},
     perturb::{
         Bsc, BscConfig, ClassLosses, Disturbance, DrawnHeads, Mixing, Normals, Pfi, PfiConfig, Predict,
         Scores, Term, Votes,
     },
     random::Random,
+    rate::Rate,
     state::{Persist, State},
 };
+
+/// Whose disagreement is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Disputants {
+    /// Heads drawn from their distribution.
+    #[default]
+    Variational,
+    /// Heads as they are.
+    Current,
+}
+
+impl Disputants {
+    /// Whether such classifiers give several answers.
+    pub fn can_disagree(self, classifiers: &BscConfig) -> bool {
+        classifiers.heads > 1 || (classifiers.draws > 1 && self == Self::Variational)
+    }
+}
 
 /// What a method keeps of its perturbations.
 pub struct Perturbed {
@@ -33,6 +54,9 @@ pub struct Perturbed {
     /// Distributions of the heads, if they have any.
     pub bsc: Option<Bsc>,
     classifiers: BscConfig,
+    /// Share of a new measurement in the disagreement history of a stored sample.
+    gamma: f64,
+    logit_draws: Random,
     counts: Counts,
     /// Weights that answer until something is learned.
     drawn: OnceLock<DrawnHeads>,
@@ -58,7 +82,8 @@ pub struct Forward {
 }
 
 impl Perturbed {
-    /// Of the method whose table is `section`; either perturbation may be left out. Both have passed their checks.
+    /// Of the method whose table is `section`; either perturbation may be left out. Both have passed their checks, and
+    /// so has `gamma`, the share of a new measurement in the disagreement history of a stored sample.
     ///
     /// # Errors
     /// When activations would be mixed as well as images.
@@ -67,6 +92,7 @@ impl Perturbed {
         section: &str,
         pfi: Option<PfiConfig>,
         bsc: Option<BscConfig>,
+        gamma: f64,
     ) -> Result<Self> {
         let settings = &config.settings;
         if pfi.is_some() && settings.cutmix_prob.is_some_and(|probability| probability > 0.0) {
@@ -80,6 +106,8 @@ impl Perturbed {
             losses: ClassLosses::new(kappa),
             bsc: bsc.map(Bsc::new),
             classifiers: bsc.unwrap_or_default(),
+            gamma,
+            logit_draws: Random::named(settings.seed, "logit-draws"),
             counts: Counts::default(),
             drawn: OnceLock::new(),
         })
@@ -109,25 +137,60 @@ impl Perturbed {
         self.losses.absorb(losses.terms());
     }
 
-    /// Takes a snapshot of the heads if one is due after this step; says whether it did.
-    pub fn collect(&mut self, heads: &Heads) -> bool {
-        let due = self.counts.steps.is_multiple_of(self.classifiers.period);
-        match &mut self.bsc {
-            Some(bsc) if due => {
-                bsc.collect(heads);
-                true
+    /// How far the heads disagree on every row, from features [rows, features] and present logits [heads, rows,
+    /// classes].
+    pub fn disagreement(&mut self, whose: Disputants, features: Tensor<2>, logits: Tensor<3>) -> Vec<f64> {
+        let answers = match (&self.bsc, whose) {
+            (Some(bsc), Disputants::Variational) => {
+                let mut normals = Normals::new(self.logit_draws.bits());
+                bsc.logit_moments(features, logits).votes(&mut || normals.next_one()).scores()
             }
-            _ => false,
+            _ => scores(logits),
+        };
+        answers.into_iter().map(|answer| answer.disagreement).collect()
+    }
+
+    /// A step was taken on rows with this disagreement: memory and rate hear of it, and a snapshot of the heads is taken
+    /// if one is due.
+    pub fn tell(
+        &mut self,
+        heads: &Heads,
+        batch: &Batch,
+        disagreement: &[f64],
+        memory: &mut Memory,
+        rate: &mut dyn Rate,
+    ) {
+        let rehearsed = &disagreement[disagreement.len() - batch.slots.len()..];
+        let change = memory.rehearsed(&batch.slots, rehearsed, self.gamma);
+        rate.rehearsed((!batch.slots.is_empty()).then_some(change));
+        let due = self.counts.steps.is_multiple_of(self.classifiers.period);
+        if let Some(bsc) = self.bsc.as_mut().filter(|_| due) {
+            bsc.collect(heads);
+            rate.collected();
         }
     }
 
-    /// A step of this loss was taken: running losses move and a snapshot is taken if due. Training that has run away
+    /// A step of this loss was taken: running losses move, and memory and rate hear of it. Training that has run away
     /// leaves everything as it was.
-    pub fn learned(&mut self, model: &Model, losses: &RowLosses, loss: f64) {
-        if loss.is_finite() {
-            self.absorb(losses);
-            self.collect(&model.heads);
+    pub fn learned(
+        &mut self,
+        model: &Model,
+        batch: &Batch,
+        forward: Forward,
+        loss: f64,
+        memory: &mut Memory,
+        rate: &mut dyn Rate,
+    ) {
+        if !loss.is_finite() {
+            return;
         }
+        self.absorb(&forward.losses);
+        let disagreement = if rate.needs_disagreement() {
+            self.disagreement(Disputants::default(), forward.features.inner(), forward.logits.inner())
+        } else {
+            vec![0.0; batch.labels.len()]
+        };
+        self.tell(&model.heads, batch, &disagreement, memory, rate);
     }
 
     /// Something is about to be learned: the weights that answered are forgotten.
@@ -225,6 +288,7 @@ fn disturbed(disturbance: Option<&Disturbance>, depth: usize, activations: Tenso
 impl Persist for Perturbed {
     fn save(&self, state: &mut State) {
         state.put("counts", &self.counts);
+        state.put("logit_draws", &self.logit_draws);
         state.save_part("losses", &self.losses);
         if let Some(pfi) = &self.pfi {
             state.save_part("pfi", pfi);
@@ -237,6 +301,7 @@ impl Persist for Perturbed {
     fn load(&mut self, state: &State) -> Result<()> {
         self.drawn.take();
         self.counts = state.get("counts")?;
+        self.logit_draws = state.get("logit_draws")?;
         state.load_part("losses", &mut self.losses)?;
         if let Some(pfi) = &mut self.pfi {
             state.load_part("pfi", pfi)?;

@@ -37,22 +37,32 @@ impl Replay {
     /// # Errors
     /// When the scheme or rate named in the configuration does not exist or needs the disagreement of heads.
     pub fn new(config: &Config) -> Result<Self> {
+        let (memory, rate) = Self::parts(config)?;
+        Self::with(config, memory, rate)
+    }
+
+    /// The memory and the rate that the configuration names, for a method without heads that disagree.
+    ///
+    /// # Errors
+    /// As for [`Replay::new`].
+    pub fn parts(config: &Config) -> Result<(Memory, Box<dyn Rate>)> {
         let settings = &config.settings;
         let slots = settings.memory.ok_or_else(|| missing("memory"))?;
         let memory = Memory::new(scheme_name(config)?, slots, settings.seed)?;
         let rate = rate::build(rate_name(config)?, settings)?;
-        refuse_disagreement(config, &memory, &*rate)?;
-        Self::with(config, memory, rate)
+        refuse_disputed_memory(config, &memory)?;
+        refuse_disputed_rate(config, &*rate)?;
+        Ok((memory, rate))
     }
 
-    /// The same for methods that call [`Replay::task_end`], so that the memory can be rebuilt there.
+    /// The same as [`Replay::with`] for methods that call [`Replay::task_end`], so that the memory can be rebuilt there.
     ///
     /// # Errors
-    /// As for [`Replay::new`]; when a rebuild is asked for of a memory that has none.
-    pub fn told_task_ends(config: &Config) -> Result<Self> {
+    /// When the configuration was not resolved or asks for a rebuild of a memory that has none.
+    pub fn told_task_ends(config: &Config, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
         let mut plain = config.clone();
         plain.settings.rm_rebuild = false;
-        Ok(Self { rebuild: Rebuild::new(config)?, ..Self::new(&plain)? })
+        Ok(Self { rebuild: Rebuild::new(config)?, ..Self::with(&plain, memory, rate)? })
     }
 
     /// The same with a memory and a rate that are already set up.
@@ -218,22 +228,34 @@ pub fn rate_name(config: &Config) -> Result<&str> {
     config.settings.rate.as_deref().ok_or_else(|| missing("rate"))
 }
 
-/// Refuses schemes and rates that decide by disagreement, for methods that have none to tell them.
+/// Refuses a memory that decides by disagreement, for methods that cannot tell it how far heads disagree on newcomers.
 ///
 /// # Errors
-/// When the memory or the rate is such a one.
-pub fn refuse_disagreement(config: &Config, memory: &Memory, rate: &dyn Rate) -> Result<()> {
-    let problem = |name: &str, instead: &str| {
-        let method = &config.settings.method;
-        format!("`{name}` needs heads that disagree, which `{method}` as configured has not; try `{instead}`")
-    };
+/// When the memory is such a one.
+pub fn refuse_disputed_memory(config: &Config, memory: &Memory) -> Result<()> {
     if memory.needs_disagreement() {
-        return Err(Error::bad_key("memory_scheme", problem(scheme_name(config)?, "rm")));
-    }
-    if rate.needs_disagreement() {
-        return Err(Error::bad_key("rate", problem(rate_name(config)?, "exp-reset")));
+        return Err(undisputed(config, "memory_scheme", scheme_name(config)?, "rm"));
     }
     Ok(())
+}
+
+/// Refuses a rate that decides by disagreement, for methods that have no heads to disagree.
+///
+/// # Errors
+/// When the rate is such a one.
+pub fn refuse_disputed_rate(config: &Config, rate: &dyn Rate) -> Result<()> {
+    if rate.needs_disagreement() {
+        return Err(undisputed(config, "rate", rate_name(config)?, "exp-reset"));
+    }
+    Ok(())
+}
+
+fn undisputed(config: &Config, key: &str, name: &str, instead: &str) -> Error {
+    let method = &config.settings.method;
+    let problem = format!(
+        "`{name}` needs heads that disagree, which `{method}` as configured has not; try `{instead}`"
+    );
+    Error::bad_key(key, problem)
 }
 
 /// What is wrong with a configuration that lacks a key which resolving fills in.

@@ -12,7 +12,7 @@ mod welch;
 pub use clib::{Clib, ClibConfig};
 pub use constant::Constant;
 pub use exp_reset::ExpReset;
-pub use pima::{Lag, Pima, Rule};
+pub use pima::{Lag, Pima, PimaConfig, Rule};
 pub use welch::{Welch, student_upper_tail};
 
 use std::collections::BTreeSet;
@@ -90,11 +90,8 @@ pub const RATES: &[RateInfo] = &[
     },
     RateInfo {
         name: "pima",
-        about: "rises and falls with the heads' disagreement on rehearsed samples (dpcl)",
-        build: |settings| {
-            let bounds = (settings.lr / 20.0, 2.0 * settings.lr);
-            Box::new(Pima::new(settings.lr, 1.0 / 0.95, bounds, Rule::default(), Lag::default()))
-        },
+        about: "rises and falls with the heads' disagreement on rehearsed samples (dpcl; bic and clib with `bsc`)",
+        build: |settings| Box::new(PimaConfig::default().start(settings.lr)),
     },
 ];
 

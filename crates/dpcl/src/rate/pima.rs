@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Rate;
 use crate::{
-    error::Result,
+    error::{Error, Result},
     state::{Persist, State},
 };
 
@@ -32,6 +32,63 @@ pub enum Lag {
     Iteration,
     /// All since the snapshot before.
     Collection,
+}
+
+/// How disagreement is remembered, and how the rate follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PimaConfig {
+    /// Share of a new measurement in a stored sample's history (γ), above 0, at most 1.
+    pub gamma: f64,
+    /// Factor of one move of the rate (ω), above 1.
+    pub omega: f64,
+    /// Whether the rate moves up or down when disagreement rises.
+    pub lr_rule: Rule,
+    /// Which change of disagreement the rate looks at.
+    pub lr_lag: Lag,
+    /// Lowest and highest rate, as multiples of `lr`.
+    pub lr_clamp: [f64; 2],
+}
+
+impl Default for PimaConfig {
+    fn default() -> Self {
+        Self {
+            gamma: 0.1,
+            omega: 1.0 / 0.95,
+            lr_rule: Rule::default(),
+            lr_lag: Lag::default(),
+            lr_clamp: [0.05, 2.0],
+        }
+    }
+}
+
+impl PimaConfig {
+    /// The rule at its first rate.
+    pub fn start(&self, initial: f64) -> Pima {
+        let [low, high] = self.lr_clamp;
+        Pima::new(initial, self.omega, (low * initial, high * initial), self.lr_rule, self.lr_lag)
+    }
+
+    /// Refuses values that cannot be run.
+    ///
+    /// # Errors
+    /// When γ is no share, ω would not move the rate, or the bounds leave out the first rate.
+    pub fn check(&self) -> Result<()> {
+        if !(self.gamma > 0.0 && self.gamma <= 1.0) {
+            let problem = format!("must be above 0 and at most 1, not {}", self.gamma);
+            return Err(Error::bad_key("gamma", problem));
+        }
+        if !(self.omega > 1.0 && self.omega.is_finite()) {
+            return Err(Error::bad_key("omega", format!("must be above 1, not {}", self.omega)));
+        }
+        let [low, high] = self.lr_clamp;
+        if !(low > 0.0 && low <= 1.0 && high >= 1.0 && high.is_finite()) {
+            let problem =
+                format!("must be a multiple of `lr` up to 1 and one from 1 on, not {low} and {high}");
+            return Err(Error::bad_key("lr_clamp", problem));
+        }
+        Ok(())
+    }
 }
 
 /// A rate that follows the heads' disagreement.

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    error::{Error, Result},
+    error::Result,
     memory::Keep,
+    methods::perturbed::Disputants,
     perturb::{BscConfig, PfiConfig},
-    rate::{Lag, Rule},
+    rate::PimaConfig,
 };
 
 /// Where disagreement is measured.
@@ -18,17 +19,6 @@ pub enum MiPass {
     Train,
     /// On a pass of its own, in evaluation mode, without perturbation.
     Clean,
-}
-
-/// Whose disagreement is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MiHeads {
-    /// Heads drawn from their distribution.
-    #[default]
-    Variational,
-    /// Heads as they are.
-    Current,
 }
 
 /// Which loss sets a class's noise.
@@ -63,21 +53,14 @@ pub struct DpclConfig {
     /// Where disagreement is measured.
     pub mi_pass: MiPass,
     /// Whose disagreement is measured.
-    pub mi_heads: MiHeads,
-    /// Share of a new measurement in a stored sample's history (γ), above 0, at most 1.
-    pub gamma: f64,
+    pub mi_heads: Disputants,
     /// Which samples `pim` keeps.
     pub pim_keep: Keep,
     /// Whether `pim` always lets in a class that has no slot.
     pub pim_admit_new_class: bool,
-    /// Factor of one move of the rate `pima` (ω), above 1.
-    pub omega: f64,
-    /// Whether `pima` moves up or down when disagreement rises.
-    pub lr_rule: Rule,
-    /// Which change of disagreement `pima` looks at.
-    pub lr_lag: Lag,
-    /// Lowest and highest rate of `pima`, as multiples of `lr`.
-    pub lr_clamp: [f64; 2],
+    /// How disagreement is remembered, and how the rate `pima` follows it.
+    #[serde(flatten)]
+    pub rate: PimaConfig,
 }
 
 impl Default for DpclConfig {
@@ -89,14 +72,10 @@ impl Default for DpclConfig {
             bsc: true,
             classifiers: BscConfig::default(),
             mi_pass: MiPass::default(),
-            mi_heads: MiHeads::default(),
-            gamma: 0.1,
+            mi_heads: Disputants::default(),
             pim_keep: Keep::default(),
             pim_admit_new_class: true,
-            omega: 1.0 / 0.95,
-            lr_rule: Rule::default(),
-            lr_lag: Lag::default(),
-            lr_clamp: [0.05, 2.0],
+            rate: PimaConfig::default(),
         }
     }
 }
@@ -114,30 +93,13 @@ impl DpclConfig {
 
     /// Whether there are several answers to disagree.
     pub fn has_disagreement(&self) -> bool {
-        let BscConfig { heads, draws, .. } = self.classifiers;
-        let by_draws = draws > 1 && self.mi_heads == MiHeads::Variational;
-        self.bsc && (heads > 1 || by_draws)
+        self.bsc && self.mi_heads.can_disagree(&self.classifiers)
     }
 
     /// Refuses values that cannot be run.
     pub fn check(&self) -> Result<()> {
         self.interpolation.check()?;
         self.classifiers.check()?;
-        if !(self.gamma > 0.0 && self.gamma <= 1.0) {
-            return Err(Error::bad_key(
-                "gamma",
-                format!("must be above 0 and at most 1, not {}", self.gamma),
-            ));
-        }
-        if !(self.omega > 1.0 && self.omega.is_finite()) {
-            return Err(Error::bad_key("omega", format!("must be above 1, not {}", self.omega)));
-        }
-        let [low, high] = self.lr_clamp;
-        if !(low > 0.0 && low <= 1.0 && high >= 1.0 && high.is_finite()) {
-            let problem =
-                format!("must be a multiple of `lr` up to 1 and one from 1 on, not {low} and {high}");
-            return Err(Error::bad_key("lr_clamp", problem));
-        }
-        Ok(())
+        self.rate.check()
     }
 }
