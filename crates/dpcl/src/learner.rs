@@ -254,6 +254,12 @@ impl Learner {
         Ok(steps)
     }
 
+    /// Training steps the method takes on a stream whose tasks end after so many samples, if it does not take those that
+    /// the samples earn.
+    pub(crate) fn planned(&self, ends: &[u64]) -> Option<u64> {
+        self.method.planned(ends)
+    }
+
     /// Tells the method that the stream has ended; work may be left for [`Learner::catch_up`].
     pub(crate) fn announce_end(&mut self) -> Result<()> {
         self.method.finish(&mut self.core)

@@ -39,7 +39,7 @@ use crate::{
     learner::{Learner, Shape},
     methods::{Answers, Knowledge},
     process,
-    stream::{self, Parts, Schedule},
+    stream::{self, Credit, Parts, Schedule},
 };
 
 /// A run ready to start: configuration complete, data open, stream laid out.
@@ -135,7 +135,18 @@ impl Run {
         trail: Trail,
     ) -> Execution<'_> {
         let test = TestSet::new(&self.dataset, &self.parts, self.config.settings.on_bad_image);
-        let earlier = standing.samples;
+        let updates = self.config.settings.updates.unwrap_or(0.0);
+        let ends: Vec<u64> = self
+            .schedule
+            .tasks
+            .iter()
+            .scan(0, |samples, task| {
+                *samples += task.samples.len() as u64;
+                Some(*samples)
+            })
+            .collect();
+        let earned = || Credit::earned(ends.last().copied().unwrap_or(0), updates);
+        let planned = learner.planned(&ends).unwrap_or_else(earned);
         Execution {
             run: self,
             test,
@@ -143,7 +154,8 @@ impl Run {
             events,
             trail,
             standing,
-            earlier,
+            planned,
+            earlier: 0.0,
             judged: None,
             begun: Instant::now(),
         }
@@ -163,8 +175,10 @@ struct Execution<'a> {
     trail: Trail,
     /// As of the start of this process for times and memory, up to date in everything else.
     standing: Standing,
-    /// Samples learned before this process.
-    earlier: u64,
+    /// Training steps expected in all.
+    planned: u64,
+    /// Share of the work that was done before this process.
+    earlier: f64,
     begun: Instant,
     /// The last evaluation and the samples seen by then.
     judged: Option<(u64, Judgement)>,
@@ -182,6 +196,7 @@ impl Execution<'_> {
         let order = schedule.tasks.iter().flat_map(|task| task.samples.iter().copied());
         let order: Vec<usize> = order.skip(self.behind()).collect();
         let total = (self.behind() + order.len()) as u64;
+        self.earlier = self.progress(total).share();
         let start = self.start();
         match self.events.first() {
             None => self.emit(start, watch)?,
@@ -251,16 +266,21 @@ impl Execution<'_> {
     }
 
     fn tell(&self, total: u64, watch: &mut Watch<'_>) {
+        (watch.progress)(&self.progress(total));
+    }
+
+    fn progress(&self, total: u64) -> Progress {
         let last = self.standing.unreported.last().copied().or_else(|| last_progress(&self.events));
-        (watch.progress)(&Progress {
+        Progress {
             samples: self.standing.samples,
             total,
-            earlier: self.earlier,
             updates: self.updates(),
+            planned: self.planned,
+            earlier: self.earlier,
             loss: last.map(|step| step.loss),
             rate: last.map(|step| step.rate),
             accuracy: self.standing.accuracy,
-        });
+        }
     }
 
     /// Offers a checkpoint of this moment.

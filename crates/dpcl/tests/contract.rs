@@ -6,7 +6,7 @@
 use std::{path::Path, sync::atomic::AtomicBool};
 
 use dpcl::{
-    Checkpoint, Config, Error, Image, Learner, Run, Shape, Watch,
+    Checkpoint, Config, Error, Image, Learner, Progress, Run, Shape, Watch,
     data::Dataset,
     methods::{Answers, METHODS, MethodInfo},
     run::{Moment, Standing},
@@ -31,9 +31,13 @@ fn record(config: &Config) -> (Vec<Event>, RunResult) {
         events.push(event.clone());
         Ok(())
     };
+    let (mut taken, mut planned) = (0, 0);
+    let mut progress = |progress: &Progress| (taken, planned) = (progress.updates, progress.planned);
     let stop = AtomicBool::new(false);
-    let mut watch = Watch { event: &mut keep, progress: &mut |_| {}, keep: &mut |_, _| Ok(()), stop: &stop };
+    let mut watch =
+        Watch { event: &mut keep, progress: &mut progress, keep: &mut |_, _| Ok(()), stop: &stop };
     let result = run.execute(&mut watch).unwrap();
+    assert!(taken <= planned && 10 * taken > 9 * planned, "{taken} of {planned} steps that were foreseen");
     (events, result)
 }
 

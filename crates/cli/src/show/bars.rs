@@ -74,7 +74,7 @@ impl Audience for Bars {
             // Opening the data says nothing about the speed of learning.
             *begun = Instant::now();
         }
-        bar.set_position(progress.samples);
+        bar.set_position((progress.share() * progress.total as f64) as u64);
         let digits = progress.total.to_string().len();
         let standing = words::standing(progress, begun.elapsed());
         bar.set_message(format!("{:>digits$}/{} {standing}", progress.samples, progress.total));

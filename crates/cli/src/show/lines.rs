@@ -44,7 +44,7 @@ impl Audience for Lines {
 
     fn progress(&mut self, run: usize, progress: &Progress) {
         let line = &mut self.runs[run];
-        let share = progress.samples as f64 / progress.total.max(1) as f64;
+        let share = progress.share();
         if line.told.elapsed() < PAUSE || share - line.share < SHARE {
             return;
         }

@@ -16,9 +16,8 @@ pub fn duration(duration: Duration) -> String {
 
 /// Time left if it goes on as it went so far; `None` before anything is known.
 pub fn left(progress: &Progress, elapsed: Duration) -> Option<Duration> {
-    let remaining = progress.total.saturating_sub(progress.samples) as f64;
-    let seen = progress.samples.saturating_sub(progress.earlier) as f64;
-    let seconds = elapsed.as_secs_f64() * remaining / seen;
+    let share = progress.share();
+    let seconds = elapsed.as_secs_f64() * (1.0 - share) / (share - progress.earlier);
     Duration::try_from_secs_f64(seconds).ok()
 }
 
@@ -70,8 +69,9 @@ mod tests {
         let mut progress = Progress {
             samples: 0,
             total: 100,
-            earlier: 0,
             updates: 0,
+            planned: 0,
+            earlier: 0.0,
             loss: None,
             rate: None,
             accuracy: None,
@@ -88,7 +88,22 @@ mod tests {
         let after = standing(&progress, Duration::from_secs(5));
         assert_eq!(after, "loss 1.234 lr 2.9e-4 acc  63.2 %  0:15 left");
         assert_eq!(before.chars().count(), after.chars().count());
-        progress.earlier = 15;
-        assert_eq!(left(&progress, Duration::from_secs(5)), Some(Duration::from_millis(37_500)));
+        progress.earlier = 0.125;
+        assert_eq!(left(&progress, Duration::from_secs(5)), Some(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn time_is_left_as_long_as_steps_are() {
+        let progress = Progress {
+            samples: 100,
+            total: 100,
+            updates: 50,
+            planned: 200,
+            earlier: 0.0,
+            loss: None,
+            rate: None,
+            accuracy: None,
+        };
+        assert_eq!(left(&progress, Duration::from_secs(5)), Some(Duration::from_secs(15)));
     }
 }

@@ -117,6 +117,10 @@ impl Method for Gdumb {
         self.offline.slice(core, self.memory.slots())
     }
 
+    fn planned(&self, ends: &[u64]) -> Option<u64> {
+        Some(ends.iter().map(|&samples| Credit::earned(samples, self.updates)).sum())
+    }
+
     fn predict(&self, core: &Core, images: &[Image]) -> Result<Vec<Scores>> {
         if self.trained_at == 0 {
             let mut first_class = vec![0.0; self.classes];

@@ -98,6 +98,11 @@ impl Method for Joint {
         self.offline.slice(core, &self.samples)
     }
 
+    fn planned(&self, ends: &[u64]) -> Option<u64> {
+        let samples = ends.last().copied().unwrap_or(0) as usize;
+        Some(steps(self.config.epochs, samples, self.batch, self.updates))
+    }
+
     fn memory(&self) -> Option<&Memory> {
         None
     }

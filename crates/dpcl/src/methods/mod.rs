@@ -134,6 +134,12 @@ pub trait Method: Persist + Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Training steps it takes on a stream whose tasks end after so many samples, for those who wait; none where it takes
+    /// as many as the samples earn.
+    fn planned(&self, _ends: &[u64]) -> Option<u64> {
+        None
+    }
+
     /// Answers for clean images, in evaluation mode; changes nothing.
     ///
     /// # Errors

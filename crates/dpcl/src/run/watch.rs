@@ -13,16 +13,28 @@ pub struct Progress {
     pub samples: u64,
     /// Stream samples in all.
     pub total: u64,
-    /// Stream samples that an earlier process had seen, where this one went on.
-    pub earlier: u64,
     /// Training steps taken.
     pub updates: u64,
+    /// Training steps expected in all.
+    pub planned: u64,
+    /// Share of the work that an earlier process had done, where this one went on.
+    pub earlier: f64,
     /// Loss of the last step.
     pub loss: Option<f64>,
     /// Learning rate of the last step.
     pub rate: Option<f64>,
     /// Accuracy on the classes met, at the last evaluation.
     pub accuracy: Option<f64>,
+}
+
+impl Progress {
+    /// Share of the work that is done, 0..=1: of the training steps, for these take the time and need not come with the
+    /// samples; where none are taken, of the samples.
+    pub fn share(&self) -> f64 {
+        let (done, all) =
+            if self.planned > 0 { (self.updates, self.planned) } else { (self.samples, self.total.max(1)) };
+        (done as f64 / all as f64).min(1.0)
+    }
 }
 
 /// Who watches a run and can stop it.
