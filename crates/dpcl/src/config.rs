@@ -104,7 +104,7 @@ pub struct Settings {
     /// Training steps between measurements of the loss on every stored sample (memory and rate `clib`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imp_period: Option<u64>,
-    /// Whether the memory `rm` is chosen anew at task ends, by how uncertain the network is (`ewc++`).
+    /// Whether the memory `rm` is chosen anew at task ends, by how uncertain the network is (`ewc++`, `bic`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rm_rebuild: bool,
     /// Learning-rate rule; see `dpcl list rates`.

@@ -39,7 +39,7 @@ use crate::{
     learner::{Learner, Shape},
     methods::{Answers, Knowledge},
     process,
-    stream::{self, Credit, Parts, Schedule},
+    stream::{self, Credit, Parts, Schedule, Task},
 };
 
 /// A run ready to start: configuration complete, data open, stream laid out.
@@ -135,18 +135,7 @@ impl Run {
         trail: Trail,
     ) -> Execution<'_> {
         let test = TestSet::new(&self.dataset, &self.parts, self.config.settings.on_bad_image);
-        let updates = self.config.settings.updates.unwrap_or(0.0);
-        let ends: Vec<u64> = self
-            .schedule
-            .tasks
-            .iter()
-            .scan(0, |samples, task| {
-                *samples += task.samples.len() as u64;
-                Some(*samples)
-            })
-            .collect();
-        let earned = || Credit::earned(ends.last().copied().unwrap_or(0), updates);
-        let planned = learner.planned(&ends).unwrap_or_else(earned);
+        let planned = self.planned(&learner, standing.before.0);
         Execution {
             run: self,
             test,
@@ -159,6 +148,20 @@ impl Run {
             judged: None,
             begun: Instant::now(),
         }
+    }
+
+    /// Training steps this run takes with a learner that had learned so many samples before it.
+    fn planned(&self, learner: &Learner, before: u64) -> u64 {
+        let end = |samples: &mut u64, task: &Task| {
+            *samples += task.samples.len() as u64;
+            Some(*samples)
+        };
+        let ends: Vec<u64> = self.schedule.tasks.iter().scan(before, end).collect();
+        let updates = self.config.settings.updates.unwrap_or(0.0);
+        let earned = |samples| Credit::earned(samples, updates);
+        learner
+            .planned(&ends)
+            .unwrap_or_else(|| earned(ends.last().copied().unwrap_or(before)) - earned(before))
     }
 
     fn shape(&self) -> Shape {

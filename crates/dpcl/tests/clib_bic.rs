@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use burn::tensor::Device;
+use dpcl::memory::{Memory, Sample};
 use dpcl::model::{Architecture, Growth, Model, Outcome, cross_entropy, floats};
 use dpcl::random::Random;
 use dpcl::state::State;
@@ -222,6 +223,22 @@ fn memory_and_rate_of_clib_serve_other_methods() {
             assert!(moving("rate").unwrap()["measurements"].as_u64().unwrap() > 5, "{text}");
         }
     }
+}
+
+#[test]
+fn a_first_measurement_is_no_change_of_disagreement() {
+    let (image, class) = samples(1).remove(0);
+    let sample = Sample { image, class };
+    let mut memory = Memory::new("reservoir", 2, 1).unwrap();
+    memory.offer(&sample, None);
+    assert_eq!(memory.rehearsed(&[0], &[0.25], 0.5), None);
+    assert_eq!(memory.history(), [0.25]);
+    memory.offer(&sample, None);
+    assert_eq!(memory.rehearsed(&[0, 1], &[0.25, 0.5], 0.5), Some(0.0), "the second slot had no history");
+    assert_eq!(memory.rehearsed(&[1], &[1.5], 0.5), Some(1.0));
+    assert_eq!(memory.history(), [0.25, 1.0]);
+    memory.refill(vec![sample]);
+    assert_eq!(memory.rehearsed(&[0], &[0.25], 0.5), None, "a memory that was rebuilt has no history");
 }
 
 #[test]

@@ -226,7 +226,7 @@ fn memory_with_history(history: &[f64]) -> Memory {
     let image = dpcl::Image { height: 1, width: 1, pixels: vec![0; 3].into() };
     let mut memory = Memory::new("pim", history.len(), 1).unwrap();
     for &value in history {
-        memory.offer(&Sample { image: image.clone(), class: 0 }, value);
+        memory.offer(&Sample { image: image.clone(), class: 0 }, Some(value));
     }
     memory
 }
@@ -297,7 +297,7 @@ fn golden_adaptive_rate() {
             let mut memory = memory_with_history(&before);
             let slots: Vec<usize> = (0..before.len()).collect();
             let change = memory.rehearsed(&slots, &information, case.input("gamma"));
-            rate.rehearsed((!slots.is_empty()).then_some(change));
+            rate.rehearsed(change);
             rate.collected();
             let found = json!({ "eta": rate.rate(), "hist_after": memory.history() });
             let expected = &case.expected["after_each"][step];

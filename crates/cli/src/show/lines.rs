@@ -44,7 +44,8 @@ impl Audience for Lines {
 
     fn progress(&mut self, run: usize, progress: &Progress) {
         let line = &mut self.runs[run];
-        let share = progress.share();
+        // Some methods learn while no samples come, others look at samples without learning.
+        let share = (progress.share() + progress.samples as f64 / progress.total.max(1) as f64) / 2.0;
         if line.told.elapsed() < PAUSE || share - line.share < SHARE {
             return;
         }

@@ -164,6 +164,8 @@ pub struct Memory {
     capacity: usize,
     slots: Vec<Sample>,
     history: Vec<f64>,
+    /// Slots whose samples nobody has measured the disagreement on yet.
+    unmeasured: BTreeSet<usize>,
     /// Slots filled since the losses of all were measured last.
     changed: BTreeSet<usize>,
     scheme: Box<dyn Scheme>,
@@ -191,6 +193,7 @@ impl Memory {
             capacity,
             slots: Vec::new(),
             history: Vec::new(),
+            unmeasured: BTreeSet::new(),
             changed: BTreeSet::new(),
             scheme,
             policy: Random::named(seed, "memory-policy"),
@@ -218,25 +221,31 @@ impl Memory {
         &self.slots
     }
 
-    /// Offers a sample; says where it went.
-    pub fn offer(&mut self, sample: &Sample, disagreement: f64) -> Place {
+    /// Offers a sample, with the disagreement on it where that was measured; says where it went.
+    pub fn offer(&mut self, sample: &Sample, disagreement: Option<f64>) -> Place {
         let classes: Vec<usize> = self.slots.iter().map(|slot| slot.class).collect();
         let view = View { classes: &classes, history: &self.history, capacity: self.capacity };
-        let offer = Offer { class: sample.class, disagreement };
+        let value = disagreement.unwrap_or(0.0);
+        let offer = Offer { class: sample.class, disagreement: value };
         let place = self.scheme.place(view, offer, &mut self.policy);
-        match place {
+        let slot = match place {
             Place::Append => {
-                self.changed.insert(self.slots.len());
                 self.slots.push(sample.clone());
-                self.history.push(disagreement);
+                self.history.push(value);
+                self.slots.len() - 1
             }
             Place::Replace(slot) => {
-                self.changed.insert(slot);
                 self.slots[slot] = sample.clone();
-                self.history[slot] = disagreement;
+                self.history[slot] = value;
+                slot
             }
-            Place::Refuse => {}
-        }
+            Place::Refuse => return place,
+        };
+        self.changed.insert(slot);
+        match disagreement {
+            Some(_) => self.unmeasured.remove(&slot),
+            None => self.unmeasured.insert(slot),
+        };
         place
     }
 
@@ -244,17 +253,24 @@ impl Memory {
     pub fn refill(&mut self, mut samples: Vec<Sample>) {
         samples.truncate(self.capacity);
         self.history = vec![0.0; samples.len()];
+        self.unmeasured = (0..samples.len()).collect();
+        self.changed = (0..samples.len()).collect();
         self.slots = samples;
     }
 
     /// Moves the history of rehearsed slots towards their new disagreement by `rate`; returns the summed difference
-    /// between the new values and the old history.
-    pub fn rehearsed(&mut self, slots: &[usize], disagreement: &[f64], rate: f64) -> f64 {
-        let mut change = 0.0;
+    /// between the new values and the old history. A first measurement starts a history and is no difference; none is
+    /// returned where there was no other.
+    pub fn rehearsed(&mut self, slots: &[usize], disagreement: &[f64], rate: f64) -> Option<f64> {
+        let mut change = None;
         for (&slot, &value) in slots.iter().zip(disagreement) {
             let history = &mut self.history[slot];
-            change += value - *history;
-            *history = (1.0 - rate) * *history + rate * value;
+            if self.unmeasured.remove(&slot) {
+                *history = value;
+            } else {
+                *change.get_or_insert(0.0) += value - *history;
+                *history = (1.0 - rate) * *history + rate * value;
+            }
         }
         change
     }
@@ -301,6 +317,7 @@ impl Persist for Memory {
         let classes: Vec<usize> = self.slots.iter().map(|slot| slot.class).collect();
         state.put("classes", &classes);
         state.put("history", &self.history);
+        state.put("unmeasured", &self.unmeasured);
         state.put("changed", &self.changed);
         state.put("policy", &self.policy);
         state.put("draws", &self.draws);
@@ -323,6 +340,7 @@ impl Persist for Memory {
             return Err(Error::BadState { key: "classes".into(), problem });
         }
         self.history = history;
+        self.unmeasured = state.get("unmeasured")?;
         self.changed = state.get("changed")?;
         self.slots = images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
         self.policy = state.get("policy")?;

@@ -9,7 +9,8 @@
 //! less a tenth that holds the samples for α and β. Rate: exponential decay that starts over at every new class.
 //!
 //! With `pfi` and `bsc` activations and heads are perturbed as in DPCL: the teacher sees the same disturbance, α and β are
-//! fitted to the mean weights averaged over heads and hold for every drawn head, and the rate may be `pima`.
+//! fitted to the mean weights averaged over heads and hold for every drawn head, and the rate may be `pima`. With
+//! `rm_rebuild` the memory is chosen anew at task ends, by the network's own answers, which are not corrected.
 //!
 //! Departures from the paper, all but the last those of i-Blurry: the two terms have equal weight; memory is a reservoir
 //! instead of herding; the fit has no penalty on β. The teacher answers in evaluation mode. A task counts as present
@@ -26,9 +27,9 @@ use serde::{Deserialize, Serialize};
 use self::validation::Validation;
 use super::{
     Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
-    perturbed::{Disputants, Forward, Perturbed},
+    perturbed::{Forward, Perturbed},
     read_keys,
-    replay::{Replay, rate_name, refuse_disputed_memory, refuse_disputed_rate, scheme_name},
+    replay::{Replay, rate_name, scheme_name},
 };
 use crate::{
     config::Config,
@@ -86,7 +87,7 @@ struct BicConfig {
     classifiers: BscConfig,
     /// How the rate `pima` follows the disagreement of these heads.
     #[serde(flatten)]
-    disputed: PimaConfig,
+    pima: PimaConfig,
 }
 
 impl Default for BicConfig {
@@ -101,7 +102,7 @@ impl Default for BicConfig {
             interpolation: PfiConfig::default(),
             bsc: false,
             classifiers: BscConfig::default(),
-            disputed: PimaConfig::default(),
+            pima: PimaConfig::default(),
         }
     }
 }
@@ -120,7 +121,7 @@ impl BicConfig {
         }
         self.interpolation.check()?;
         self.classifiers.check()?;
-        self.disputed.check()
+        self.pima.check()
     }
 }
 
@@ -163,20 +164,17 @@ impl Bic {
         let slots = settings.memory.unwrap_or(0);
         let aside = (own.val_frac * slots as f64).round() as usize;
         let memory = Memory::new(scheme_name(config)?, slots - aside, settings.seed)?;
-        let rate: Box<dyn Rate> = match rate_name(config)? {
-            "pima" => Box::new(own.disputed.start(settings.lr)),
-            other => rate::build(other, settings)?,
-        };
-        refuse_disputed_memory(config, &memory)?;
-        if !(own.bsc && Disputants::default().can_disagree(&own.classifiers)) {
-            refuse_disputed_rate(config, &*rate)?;
-        }
         let architecture =
             Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
         let (pfi, bsc) = (own.pfi.then(|| own.interpolation.clone()), own.bsc.then_some(own.classifiers));
+        let perturbed = Perturbed::new(config, INFO.section, pfi, bsc, own.pima.gamma)?;
+        let rate: Box<dyn Rate> = match perturbed.pima(config, &memory, &own.pima)? {
+            Some(pima) => Box::new(pima),
+            None => rate::build(rate_name(config)?, settings)?,
+        };
         Ok(Self {
             replay: Replay::told_task_ends(config, memory, rate)?,
-            perturbed: Perturbed::new(config, INFO.section, pfi, bsc, own.disputed.gamma)?,
+            perturbed,
             config: own,
             seed: settings.seed,
             form: (architecture, device::named(&settings.device)?),

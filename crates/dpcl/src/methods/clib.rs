@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
-    perturbed::{Disputants, Perturbed},
+    perturbed::Perturbed,
     read_keys,
-    replay::{Replay, rate_name, refuse_disputed_memory, refuse_disputed_rate, scheme_name},
+    replay::{Replay, rate_name, scheme_name},
 };
 use crate::{
     config::Config,
@@ -72,7 +72,7 @@ struct ClibConfig {
     classifiers: BscConfig,
     /// How the rate `pima` follows the disagreement of these heads.
     #[serde(flatten)]
-    disputed: PimaConfig,
+    pima: PimaConfig,
 }
 
 impl Default for ClibConfig {
@@ -84,7 +84,7 @@ impl Default for ClibConfig {
             interpolation: PfiConfig::default(),
             bsc: false,
             classifiers: BscConfig::default(),
-            disputed: PimaConfig::default(),
+            pima: PimaConfig::default(),
         }
     }
 }
@@ -97,7 +97,7 @@ impl ClibConfig {
         }
         self.interpolation.check()?;
         self.classifiers.check()?;
-        self.disputed.check()?;
+        self.pima.check()?;
         self.rate.check()
     }
 }
@@ -120,18 +120,15 @@ impl Clib {
             "clib" => Memory::under(Box::new(memory::Clib::new(own.ema_keep)), slots, settings.seed),
             other => Memory::new(other, slots, settings.seed)?,
         };
-        let rate: Box<dyn Rate> = match rate_name(config)? {
-            "clib" => Box::new(rate::Clib::new(settings.lr, own.rate)),
-            "pima" => Box::new(own.disputed.start(settings.lr)),
-            other => rate::build(other, settings)?,
-        };
-        refuse_disputed_memory(config, &memory)?;
-        if !(own.bsc && Disputants::default().can_disagree(&own.classifiers)) {
-            refuse_disputed_rate(config, &*rate)?;
-        }
-        let replay = Replay::with_rows(config, memory, rate, [1, settings.batch.unwrap_or(0)])?;
         let (pfi, bsc) = (own.pfi.then_some(own.interpolation), own.bsc.then_some(own.classifiers));
-        Ok(Self { replay, perturbed: Perturbed::new(config, INFO.section, pfi, bsc, own.disputed.gamma)? })
+        let perturbed = Perturbed::new(config, INFO.section, pfi, bsc, own.pima.gamma)?;
+        let rate: Box<dyn Rate> = match (perturbed.pima(config, &memory, &own.pima)?, rate_name(config)?) {
+            (Some(pima), _) => Box::new(pima),
+            (None, "clib") => Box::new(rate::Clib::new(settings.lr, own.rate)),
+            (None, other) => rate::build(other, settings)?,
+        };
+        let replay = Replay::with_rows(config, memory, rate, [1, settings.batch.unwrap_or(0)])?;
+        Ok(Self { replay, perturbed })
     }
 
     fn learn(&mut self, core: &mut Core, arrived: &Full<Sample>) -> Result<Vec<Step>> {

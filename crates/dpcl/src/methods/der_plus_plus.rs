@@ -133,7 +133,7 @@ impl DerPlusPlus {
             })?;
 
         for (sample, logits) in full.items.iter().zip(answers) {
-            stored.place(replay.memory.offer(sample, 0.0), logits);
+            stored.place(replay.memory.offer(sample, None), logits);
         }
         Ok(steps)
     }

@@ -79,7 +79,7 @@ impl Dpcl {
         let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
         let own: DpclConfig = read_keys(section)?;
         let settings = &config.settings;
-        let perturbed = Perturbed::new(config, INFO.section, own.pfi(), own.bsc(), own.rate.gamma)?;
+        let perturbed = Perturbed::new(config, INFO.section, own.pfi(), own.bsc(), own.pima.gamma)?;
 
         let slots = settings.memory.unwrap_or(0);
         let memory = match scheme_name(config)? {
@@ -89,7 +89,7 @@ impl Dpcl {
             other => Memory::new(other, slots, settings.seed)?,
         };
         let rate: Box<dyn Rate> = match rate_name(config)? {
-            "pima" => Box::new(own.rate.start(settings.lr)),
+            "pima" => Box::new(own.pima.start(settings.lr)),
             other => rate::build(other, settings)?,
         };
         if !own.has_disagreement() {
@@ -109,15 +109,15 @@ impl Dpcl {
     fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {
         let Self { replay, inner, .. } = self;
         let size = core.batcher.size();
-        let mut disagreement = vec![0.0; full.items.len()];
+        let mut disagreement = inner.measures.then(|| vec![0.0; full.items.len()]);
         let steps = replay.iterate_with(core, full, |model, batch, memory, rate| {
             let (loss, measured) = inner.step(model, batch, size, memory, rate);
             disagreement = measured;
             loss
         })?;
 
-        for (sample, &disagreement) in full.items.iter().zip(&disagreement) {
-            match replay.memory.offer(sample, disagreement) {
+        for (row, sample) in full.items.iter().enumerate() {
+            match replay.memory.offer(sample, disagreement.as_ref().map(|rows| rows[row])) {
                 Place::Refuse => inner.counts.refusals += 1,
                 Place::Append | Place::Replace(_) => inner.counts.accepts += 1,
             }
@@ -127,7 +127,7 @@ impl Dpcl {
 }
 
 impl Inner {
-    /// One training step; returns its loss and the disagreement on the stream rows.
+    /// One training step; returns its loss and the disagreement on the stream rows, if it was measured.
     fn step(
         &mut self,
         model: &mut Model,
@@ -135,7 +135,7 @@ impl Inner {
         size: usize,
         memory: &mut Memory,
         rate: &mut dyn Rate,
-    ) -> (f64, Vec<f64>) {
+    ) -> (f64, Option<Vec<f64>>) {
         let mut pass = model.pass();
         let Forward { images, features, logits, losses, .. } =
             self.perturbed.forward(model, &mut pass, batch, size);
@@ -146,12 +146,13 @@ impl Inner {
             let features = model.features(images);
             (features.clone(), model.heads.logits(features))
         });
-        let mut disagreement = match (self.measures, self.config.mi_pass, &clean) {
-            (false, ..) => vec![0.0; batch.labels.len()],
+        let whose = self.config.mi_heads;
+        let disagreement = match (self.measures, self.config.mi_pass, &clean) {
+            (false, ..) => None,
             (true, MiPass::Clean, Some((features, logits))) => {
-                self.perturbed.disagreement(self.config.mi_heads, features.clone(), logits.clone())
+                Some(self.perturbed.disagreement(whose, features.clone(), logits.clone()))
             }
-            (true, ..) => self.perturbed.disagreement(self.config.mi_heads, features.inner(), logits.inner()),
+            (true, ..) => Some(self.perturbed.disagreement(whose, features.inner(), logits.inner())),
         };
 
         let outcome = pass.backward(&loss);
@@ -159,7 +160,7 @@ impl Inner {
         model.update(outcome, rate.rate());
         if !loss.is_finite() {
             // Whoever refuses the step finds class losses and history as they were.
-            return (loss, Vec::new());
+            return (loss, None);
         }
 
         match (self.config.loss_source, clean) {
@@ -169,10 +170,9 @@ impl Inner {
             _ => self.perturbed.absorb(&losses),
         }
 
-        let stream = disagreement.len() - batch.slots.len();
-        self.perturbed.tell(&model.heads, batch, &disagreement, memory, rate);
-        disagreement.truncate(stream);
-        (loss, disagreement)
+        self.perturbed.after_step(&model.heads, batch, disagreement.as_deref(), memory, rate);
+        let stream = batch.labels.len() - batch.slots.len();
+        (loss, disagreement.map(|rows| rows[..stream].to_vec()))
     }
 
     fn wants_clean_pass(&self) -> bool {

@@ -91,7 +91,7 @@ impl Method for Gdumb {
         }
         self.samples += 1;
         self.classes = self.classes.max(sample.class + 1);
-        self.memory.offer(&sample, 0.0);
+        self.memory.offer(&sample, None);
         Ok(Vec::new())
     }
 

@@ -134,8 +134,8 @@ pub trait Method: Persist + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Training steps it takes on a stream whose tasks end after so many samples, for those who wait; none where it takes
-    /// as many as the samples earn.
+    /// Training steps it takes on a stream whose tasks end after so many samples, all it ever met counted, for those who
+    /// wait; none where it takes as many as the samples earn.
     fn planned(&self, _ends: &[u64]) -> Option<u64> {
         None
     }

@@ -11,7 +11,11 @@ use burn::tensor::Tensor;
 use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
-use super::{Core, scores};
+use super::{
+    Core,
+    replay::{rate_name, scheme_name, undisputed},
+    scores,
+};
 use crate::{
     batch::Batch,
     config::Config,
@@ -24,7 +28,7 @@ use crate::{
         Scores, Term, Votes,
     },
     random::Random,
-    rate::Rate,
+    rate::{Pima, PimaConfig, Rate},
     state::{Persist, State},
 };
 
@@ -137,6 +141,27 @@ impl Perturbed {
         self.losses.absorb(losses.terms());
     }
 
+    /// The rate `pima` if it is the configured one, for a method that learns by [`Perturbed::learned`]: that measures
+    /// what is rehearsed, not what is offered to the memory.
+    ///
+    /// # Errors
+    /// When there are no heads to disagree, or the memory compares newcomers by it.
+    pub fn pima(&self, config: &Config, memory: &Memory, pima: &PimaConfig) -> Result<Option<Pima>> {
+        if memory.needs_disagreement() {
+            let (scheme, method) = (scheme_name(config)?, &config.settings.method);
+            let problem = format!(
+                "`{scheme}` compares the disagreement on newcomers, which `{method}` does not measure; try `rm`"
+            );
+            return Err(Error::bad_key("memory_scheme", problem));
+        }
+        let follows = rate_name(config)? == "pima";
+        let heads = self.bsc.is_some() && Disputants::default().can_disagree(&self.classifiers);
+        if follows && !heads {
+            return Err(undisputed(config, "rate", "pima", "exp-reset"));
+        }
+        Ok(follows.then(|| pima.start(config.settings.lr)))
+    }
+
     /// How far the heads disagree on every row, from features [rows, features] and present logits [heads, rows,
     /// classes].
     pub fn disagreement(&mut self, whose: Disputants, features: Tensor<2>, logits: Tensor<3>) -> Vec<f64> {
@@ -150,19 +175,20 @@ impl Perturbed {
         answers.into_iter().map(|answer| answer.disagreement).collect()
     }
 
-    /// A step was taken on rows with this disagreement: memory and rate hear of it, and a snapshot of the heads is taken
-    /// if one is due.
-    pub fn tell(
+    /// A step was taken on rows with this disagreement: memory and rate hear of it if it was measured, and a snapshot of
+    /// the heads is taken if one is due.
+    pub fn after_step(
         &mut self,
         heads: &Heads,
         batch: &Batch,
-        disagreement: &[f64],
+        disagreement: Option<&[f64]>,
         memory: &mut Memory,
         rate: &mut dyn Rate,
     ) {
-        let rehearsed = &disagreement[disagreement.len() - batch.slots.len()..];
-        let change = memory.rehearsed(&batch.slots, rehearsed, self.gamma);
-        rate.rehearsed((!batch.slots.is_empty()).then_some(change));
+        if let Some(rows) = disagreement {
+            let rehearsed = &rows[rows.len() - batch.slots.len()..];
+            rate.rehearsed(memory.rehearsed(&batch.slots, rehearsed, self.gamma));
+        }
         let due = self.counts.steps.is_multiple_of(self.classifiers.period);
         if let Some(bsc) = self.bsc.as_mut().filter(|_| due) {
             bsc.collect(heads);
@@ -185,12 +211,10 @@ impl Perturbed {
             return;
         }
         self.absorb(&forward.losses);
-        let disagreement = if rate.needs_disagreement() {
+        let disagreement = rate.needs_disagreement().then(|| {
             self.disagreement(Disputants::default(), forward.features.inner(), forward.logits.inner())
-        } else {
-            vec![0.0; batch.labels.len()]
-        };
-        self.tell(&model.heads, batch, &disagreement, memory, rate);
+        });
+        self.after_step(&model.heads, batch, disagreement.as_deref(), memory, rate);
     }
 
     /// Something is about to be learned: the weights that answered are forgotten.

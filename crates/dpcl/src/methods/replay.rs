@@ -60,9 +60,7 @@ impl Replay {
     /// # Errors
     /// When the configuration was not resolved or asks for a rebuild of a memory that has none.
     pub fn told_task_ends(config: &Config, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
-        let mut plain = config.clone();
-        plain.settings.rm_rebuild = false;
-        Ok(Self { rebuild: Rebuild::new(config)?, ..Self::with(&plain, memory, rate)? })
+        Ok(Self { rebuild: Rebuild::new(config)?, ..Self::halves(config, memory, rate)? })
     }
 
     /// The same with a memory and a rate that are already set up.
@@ -71,6 +69,10 @@ impl Replay {
     /// When the configuration was not resolved or asks for a rebuild at task ends.
     pub fn with(config: &Config, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
         rebuild::refuse(config)?;
+        Self::halves(config, memory, rate)
+    }
+
+    fn halves(config: &Config, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
         let batch = config.settings.batch.ok_or_else(|| missing("batch"))?;
         Self::with_rows(config, memory, rate, [batch / 2, batch - batch / 2])
     }
@@ -189,7 +191,7 @@ impl Replay {
     /// Offers every sample of a buffer to the memory, in order of arrival.
     pub fn remember(&mut self, full: &Full<Sample>) {
         for sample in &full.items {
-            let place = self.memory.offer(sample, 0.0);
+            let place = self.memory.offer(sample, None);
             if let Some(rebuild) = &mut self.rebuild {
                 rebuild.offered(sample, place, self.memory.slots().len());
             }
@@ -250,7 +252,8 @@ pub fn refuse_disputed_rate(config: &Config, rate: &dyn Rate) -> Result<()> {
     Ok(())
 }
 
-fn undisputed(config: &Config, key: &str, name: &str, instead: &str) -> Error {
+/// What is wrong with a memory or rate that follows disagreement where there is none.
+pub fn undisputed(config: &Config, key: &str, name: &str, instead: &str) -> Error {
     let method = &config.settings.method;
     let problem = format!(
         "`{name}` needs heads that disagree, which `{method}` as configured has not; try `{instead}`"

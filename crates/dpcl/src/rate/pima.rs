@@ -40,13 +40,13 @@ pub enum Lag {
 pub struct PimaConfig {
     /// Share of a new measurement in a stored sample's history (γ), above 0, at most 1.
     pub gamma: f64,
-    /// Factor of one move of the rate (ω), above 1.
+    /// Factor of one move of the rate `pima` (ω), above 1.
     pub omega: f64,
-    /// Whether the rate moves up or down when disagreement rises.
+    /// Whether `pima` moves up or down when disagreement rises.
     pub lr_rule: Rule,
-    /// Which change of disagreement the rate looks at.
+    /// Which change of disagreement `pima` looks at.
     pub lr_lag: Lag,
-    /// Lowest and highest rate, as multiples of `lr`.
+    /// Lowest and highest rate of `pima`, as multiples of `lr`.
     pub lr_clamp: [f64; 2],
 }
 

@@ -60,7 +60,7 @@ pub struct DpclConfig {
     pub pim_admit_new_class: bool,
     /// How disagreement is remembered, and how the rate `pima` follows it.
     #[serde(flatten)]
-    pub rate: PimaConfig,
+    pub pima: PimaConfig,
 }
 
 impl Default for DpclConfig {
@@ -75,7 +75,7 @@ impl Default for DpclConfig {
             mi_heads: Disputants::default(),
             pim_keep: Keep::default(),
             pim_admit_new_class: true,
-            rate: PimaConfig::default(),
+            pima: PimaConfig::default(),
         }
     }
 }
@@ -100,6 +100,6 @@ impl DpclConfig {
     pub fn check(&self) -> Result<()> {
         self.interpolation.check()?;
         self.classifiers.check()?;
-        self.rate.check()
+        self.pima.check()
     }
 }
