@@ -23,7 +23,7 @@ use super::{
     Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
     perturbed::{Forward, Perturbed, RowLosses},
     read_keys,
-    replay::{Replay, rate_name, refuse_disputed_memory, refuse_disputed_rate, scheme_name},
+    replay::{Replay, rate_name, refuse_disagreement, scheme_name},
 };
 use crate::{
     batch::Batch,
@@ -93,8 +93,7 @@ impl Dpcl {
             other => rate::build(other, settings)?,
         };
         if !own.has_disagreement() {
-            refuse_disputed_memory(config, &memory)?;
-            refuse_disputed_rate(config, &*rate)?;
+            refuse_disagreement(config, &memory, &*rate)?;
         }
 
         let inner = Inner {

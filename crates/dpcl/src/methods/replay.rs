@@ -50,8 +50,7 @@ impl Replay {
         let slots = settings.memory.ok_or_else(|| missing("memory"))?;
         let memory = Memory::new(scheme_name(config)?, slots, settings.seed)?;
         let rate = rate::build(rate_name(config)?, settings)?;
-        refuse_disputed_memory(config, &memory)?;
-        refuse_disputed_rate(config, &*rate)?;
+        refuse_disagreement(config, &memory, &*rate)?;
         Ok((memory, rate))
     }
 
@@ -230,22 +229,14 @@ pub fn rate_name(config: &Config) -> Result<&str> {
     config.settings.rate.as_deref().ok_or_else(|| missing("rate"))
 }
 
-/// Refuses a memory that decides by disagreement, for methods that cannot tell it how far heads disagree on newcomers.
+/// Refuses schemes and rates that decide by disagreement, for methods that have none to tell them.
 ///
 /// # Errors
-/// When the memory is such a one.
-pub fn refuse_disputed_memory(config: &Config, memory: &Memory) -> Result<()> {
+/// When the memory or the rate is such a one.
+pub fn refuse_disagreement(config: &Config, memory: &Memory, rate: &dyn Rate) -> Result<()> {
     if memory.needs_disagreement() {
         return Err(undisputed(config, "memory_scheme", scheme_name(config)?, "rm"));
     }
-    Ok(())
-}
-
-/// Refuses a rate that decides by disagreement, for methods that have no heads to disagree.
-///
-/// # Errors
-/// When the rate is such a one.
-pub fn refuse_disputed_rate(config: &Config, rate: &dyn Rate) -> Result<()> {
     if rate.needs_disagreement() {
         return Err(undisputed(config, "rate", rate_name(config)?, "exp-reset"));
     }
