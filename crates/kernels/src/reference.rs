@@ -66,12 +66,45 @@ pub(crate) fn convolve_backward(
     (dx, dw)
 }
 
+/// Sums that a kernel should find.
+pub(crate) struct Expected {
+    pub(crate) values: Vec<f64>,
+    /// What rounding is measured against: the largest value, or the largest that the same terms give when their signs
+    /// are random. Where terms happen to cancel, their rounding does not.
+    pub(crate) size: f64,
+}
+
+impl Expected {
+    /// Sums and, for each, the sum of its terms' squares.
+    pub(crate) fn new(values: Vec<f64>, squares: &[f64]) -> Self {
+        let largest = values.iter().fold(0.1_f64, |largest, value| largest.max(value.abs()));
+        let size = squares.iter().fold(largest, |size, squares| size.max(squares.sqrt()));
+        Self { values, size }
+    }
+
+    /// # Panics
+    /// When a value differs from the expected one by more than `tolerance` times their size.
+    pub(crate) fn check(&self, what: &str, found: &[f32], tolerance: f64) {
+        assert_eq!(found.len(), self.values.len(), "{what}: lengths differ");
+        for (index, (&found, &expected)) in found.iter().zip(&self.values).enumerate() {
+            let error = (f64::from(found) - expected).abs() / self.size;
+            assert!(
+                error <= tolerance,
+                "{what}[{index}]: {found} instead of {expected} (error {error:.2e} of {})",
+                self.size
+            );
+        }
+    }
+}
+
 /// Everything the forward pass of a block produces.
 pub(crate) struct Forward {
-    pub(crate) convolved: Vec<f64>,
-    pub(crate) mean: Vec<f64>,
-    pub(crate) variance: Vec<f64>,
-    pub(crate) output: Vec<f64>,
+    pub(crate) convolved: Expected,
+    pub(crate) mean: Expected,
+    pub(crate) variance: Expected,
+    pub(crate) output: Expected,
+    /// How far the nearest argument of a ReLU on the way to each output lies from zero, where its slope jumps.
+    pub(crate) from_kink: Vec<f64>,
 }
 
 /// Forward pass of a block.
@@ -94,24 +127,48 @@ pub(crate) fn block_forward(
     };
     let mean = sum(&|_, z| z);
     let variance = sum(&|c, z| (z - mean[c]).powi(2));
-    let positive = |on: bool, value: f64| if on { value.max(0.0) } else { value };
-    let output = convolved.iter().enumerate().map(|(i, &z)| {
+    let slope: Vec<f64> =
+        (0..channels).map(|c| scale[c] / (variance[c] + f64::from(options.epsilon)).sqrt()).collect();
+
+    let mut from_kink = vec![f64::INFINITY; convolved.len()];
+    let mut output = Vec::with_capacity(convolved.len());
+    for (i, (&z, from_kink)) in convolved.iter().zip(&mut from_kink).enumerate() {
         let c = i % channels;
-        let deviation = (variance[c] + f64::from(options.epsilon)).sqrt();
-        let value = positive(options.relu, (z - mean[c]) / deviation * scale[c] + shift[c]);
-        residual.map_or(value, |residual| positive(options.relu_after, value + residual[i]))
-    });
-    let output = output.collect();
-    Forward { convolved, mean, variance, output }
+        let mut positive = |on: bool, value: f64| {
+            if !on {
+                return value;
+            }
+            *from_kink = from_kink.min(value.abs());
+            value.max(0.0)
+        };
+        let value = positive(options.relu, (z - mean[c]) * slope[c] + shift[c]);
+        output.push(residual.map_or(value, |residual| positive(options.relu_after, value + residual[i])));
+    }
+
+    let squares_of_mean = sum(&|_, z| z * z / pixels);
+    let convolved = Expected::new(convolved, &convolve(geometry, &squares(input), &squares(weight)));
+    // An error of the convolution grows with the slope of its channel.
+    let squares_of_output: Vec<f64> = slope.iter().map(|slope| (slope * convolved.size).powi(2)).collect();
+    Forward {
+        convolved,
+        mean: Expected::new(mean, &squares_of_mean),
+        variance: Expected::new(variance, &[]),
+        output: Expected::new(output, &squares_of_output),
+        from_kink,
+    }
+}
+
+fn squares(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|value| value * value).collect()
 }
 
 /// Gradients of a block.
 pub(crate) struct Backward {
-    pub(crate) input: Vec<f64>,
-    pub(crate) weight: Vec<f64>,
-    pub(crate) scale: Vec<f64>,
-    pub(crate) shift: Vec<f64>,
-    pub(crate) residual: Vec<f64>,
+    pub(crate) input: Expected,
+    pub(crate) weight: Expected,
+    pub(crate) scale: Expected,
+    pub(crate) shift: Expected,
+    pub(crate) residual: Expected,
 }
 
 /// Backward pass of a block.
@@ -132,48 +189,47 @@ pub(crate) fn block_backward(
     let after = options.relu_after && with_residual;
     let residual: Vec<f64> = gradient
         .iter()
-        .zip(&forward.output)
+        .zip(&forward.output.values)
         .map(|(&g, &y)| if after && y <= 0.0 { 0.0 } else { g })
         .collect();
     let inverse: Vec<f64> =
-        forward.variance.iter().map(|v| 1.0 / (v + f64::from(options.epsilon)).sqrt()).collect();
-    let (mut dscale, mut dshift) = (vec![0.0; channels], vec![0.0; channels]);
+        forward.variance.values.iter().map(|v| 1.0 / (v + f64::from(options.epsilon)).sqrt()).collect();
+    let normal =
+        |i: usize| (forward.convolved.values[i] - forward.mean.values[i % channels]) * inverse[i % channels];
+    let [mut dscale, mut dshift, mut dscale_squares, mut dshift_squares] =
+        [(); 4].map(|()| vec![0.0; channels]);
     let mut masked = residual.clone();
     for (i, masked) in masked.iter_mut().enumerate() {
         let c = i % channels;
-        let normal = (forward.convolved[i] - forward.mean[c]) * inverse[c];
-        if options.relu && normal * scale[c] + shift[c] <= 0.0 {
+        if options.relu && normal(i) * scale[c] + shift[c] <= 0.0 {
             *masked = 0.0;
         }
         dshift[c] += *masked;
-        dscale[c] += *masked * normal;
+        dscale[c] += *masked * normal(i);
+        dshift_squares[c] += masked.powi(2);
+        dscale_squares[c] += (*masked * normal(i)).powi(2);
     }
-    let dz: Vec<f64> = (0..masked.len())
-        .map(|i| {
-            let c = i % channels;
-            let normal = (forward.convolved[i] - forward.mean[c]) * inverse[c];
-            scale[c] * inverse[c] * (masked[i] - dshift[c] / pixels - normal * dscale[c] / pixels)
-        })
-        .collect();
-    let (input, weight) = convolve_backward(geometry, input, weight, &dz);
-    Backward { input, weight, scale: dscale, shift: dshift, residual }
+    let (mut dz, mut dz_squares) = (Vec::new(), Vec::new());
+    for (i, &masked) in masked.iter().enumerate() {
+        let c = i % channels;
+        let terms = [masked, -dshift[c] / pixels, -normal(i) * dscale[c] / pixels];
+        let terms = terms.map(|term| scale[c] * inverse[c] * term);
+        dz.push(terms.iter().sum());
+        dz_squares.push(squares(&terms).iter().sum());
+    }
+    let (dx, dw) = convolve_backward(geometry, input, weight, &dz);
+    let (dx_squares, dw_squares) =
+        convolve_backward(geometry, &squares(input), &squares(weight), &dz_squares);
+    Backward {
+        input: Expected::new(dx, &dx_squares),
+        weight: Expected::new(dw, &dw_squares),
+        scale: Expected::new(dscale, &dscale_squares),
+        shift: Expected::new(dshift, &dshift_squares),
+        residual: Expected::new(residual, &[]),
+    }
 }
 
 /// The same numbers in double precision.
 pub(crate) fn wide(values: &[f32]) -> Vec<f64> {
     values.iter().map(|&value| f64::from(value)).collect()
-}
-
-/// # Panics
-/// When a value differs from the expected one by more than `tolerance` times the largest expected magnitude.
-pub(crate) fn assert_close(what: &str, values: &[f32], expected: &[f64], tolerance: f64) {
-    assert_eq!(values.len(), expected.len(), "{what}: lengths differ");
-    let largest = expected.iter().fold(0.1_f64, |largest, value| largest.max(value.abs()));
-    for (index, (&value, &expected)) in values.iter().zip(expected).enumerate() {
-        let error = (f64::from(value) - expected).abs() / largest;
-        assert!(
-            error <= tolerance,
-            "{what}[{index}]: {value} instead of {expected} (error {error:.2e} of {largest})"
-        );
-    }
 }
