@@ -268,6 +268,21 @@ fn every_training_of_gdumb_starts_from_the_same_network() {
 }
 
 #[test]
+fn the_network_that_gdumb_starts_from_is_counted() {
+    let mut gdumb = learner("method = 'gdumb'");
+    assert_eq!(gdumb.parameters().state, 0, "nothing is copied before the first sample");
+    learn(&mut gdumb, &samples(8));
+    gdumb.finish().unwrap();
+    let held = gdumb.parameters();
+    // Four classes on eight times the width in features, and their biases, came after the start.
+    assert_eq!(held.state, held.network - (4 * 32 + 4));
+    assert_eq!(held.history, 0);
+    let mut resumed = learner("method = 'gdumb'");
+    resumed.restore(&state(&gdumb)).unwrap();
+    assert_eq!(resumed.parameters(), held);
+}
+
+#[test]
 fn a_memory_rebuilt_at_task_ends_holds_equal_shares_and_resumes_exactly() {
     let samples = samples(48);
     for (method, slots) in [("ewc++", 10), ("bic", 9)] {
@@ -309,8 +324,19 @@ fn what_cannot_work_is_refused_by_name() {
     assert_eq!(refusal("method = 'ewc++'\n[ewc]\nlambda = -1.0"), "ewc.lambda: must be at least 0, not -1");
     assert!(refusal("method = 'ewc++'\n[ewc]\nalpha = 0.0").starts_with("ewc.alpha: "));
     assert!(refusal("method = 'joint'\nmemory_scheme = 'rm'").starts_with("memory_scheme: joint keeps"));
-    assert!(refusal("method = 'gdumb'\nmemory_scheme = 'pim'").starts_with("memory_scheme: gdumb has"));
-    assert!(refusal("method = 'joint'\nrate = 'pima'").starts_with("rate: "));
+    assert_eq!(
+        refusal("method = 'gdumb'\nmemory_scheme = 'pim'"),
+        "memory_scheme: `pim` needs heads that disagree, which `gdumb` as configured has not; try `rm`"
+    );
+    assert!(
+        refusal("method = 'gdumb'\nmemory_scheme = 'clib'")
+            .starts_with("memory_scheme: `clib` needs losses measured while the stream comes in")
+    );
+    for method in OFFLINE {
+        let with_rate = |rate: &str| refusal(&format!("{method}\nrate = '{rate}'"));
+        assert!(with_rate("pima").starts_with("rate: `pima` needs heads that disagree"), "{method}");
+        assert!(with_rate("clib").starts_with("rate: `clib` needs losses measured"), "{method}");
+    }
     assert_eq!(
         refusal("method = 'er'\nmemory_scheme = 'rm'\nrm_rebuild = true"),
         "rm_rebuild: needs a method that is told where tasks end, and `er` is not"

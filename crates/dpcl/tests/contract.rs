@@ -8,20 +8,31 @@ use std::{path::Path, sync::atomic::AtomicBool};
 use dpcl::{
     Checkpoint, Config, Error, Image, Learner, Progress, Run, Shape, Watch,
     data::Dataset,
-    methods::{Answers, METHODS, MethodInfo},
+    methods::{Answers, METHODS},
     run::{Moment, Standing},
     state::State,
 };
 use dpcl_report::record::{Event, RunResult, Uncertainty};
 
-/// A small run that still trains: four classes of the built-in images in two tasks.
-fn config(info: &MethodInfo) -> Config {
-    let text = format!(
-        "method = '{}'\nclasses = 4\ntasks = 2\nper_class = 40\nmodel = 'slim'\nwidth = 6\nmemory = 24\n\
-         updates = 1.0\neval_period = 40\nautoaugment = 'none'\nlr = 0.002",
-        info.name
-    );
-    Config::from_toml(&text).unwrap()
+/// A method in a small run that still trains: four classes of the built-in images in two tasks.
+struct Subject {
+    name: &'static str,
+    answers: Answers,
+    config: Config,
+}
+
+/// Every registered method, and DPCL as its paper has it.
+fn subjects() -> impl Iterator<Item = Subject> {
+    const LITERAL: &str = include_str!("../../../presets/dpcl-literal.toml");
+    let subject = |name, answers, keys: &str| {
+        let small = "classes = 4\ntasks = 2\nper_class = 40\nmodel = 'slim'\nwidth = 6\nmemory = 24\n\
+                     updates = 1.0\neval_period = 40\nautoaugment = 'none'\nlr = 0.002";
+        Subject { name, answers, config: Config::from_toml(&format!("{small}\n{keys}")).unwrap() }
+    };
+    let registered = METHODS
+        .iter()
+        .map(move |info| subject(info.name, info.answers, &format!("method = '{}'", info.name)));
+    registered.chain([subject("dpcl-literal", Answers::AnyTime, LITERAL)])
 }
 
 fn record(config: &Config) -> (Vec<Event>, RunResult) {
@@ -61,15 +72,14 @@ fn state(learner: &Learner) -> State {
 
 #[test]
 fn every_method_beats_chance_and_repeats_bit_for_bit() {
-    for info in METHODS {
-        let config = config(info);
+    for Subject { name, answers, config } in subjects() {
         let (events, result) = record(&config);
         let chance = 0.25;
         let last = result.metrics.a_last.unwrap();
-        assert!(last > chance + 0.05, "{}: {last}", info.name);
-        assert_eq!(result.samples, 160, "{}", info.name);
-        assert_eq!(result.metrics.fm.is_some(), info.answers != Answers::End, "{}: forgetting", info.name);
-        assert_eq!(result.metrics.a_auc.is_some(), info.answers != Answers::End, "{}: any time", info.name);
+        assert!(last > chance + 0.05, "{name}: {last}");
+        assert_eq!(result.samples, 160, "{name}");
+        assert_eq!(result.metrics.fm.is_some(), answers != Answers::End, "{name}: forgetting");
+        assert_eq!(result.metrics.a_auc.is_some(), answers != Answers::End, "{name}: any time");
         let summaries: Vec<&Uncertainty> = events
             .iter()
             .filter_map(|event| match event {
@@ -77,46 +87,43 @@ fn every_method_beats_chance_and_repeats_bit_for_bit() {
                 _ => None,
             })
             .collect();
-        let evaluated = if info.answers == Answers::End { 1 } else { 2 };
-        assert_eq!(summaries.len(), evaluated, "{}: one a task end", info.name);
+        let evaluated = if answers == Answers::End { 1 } else { 2 };
+        assert_eq!(summaries.len(), evaluated, "{name}: one a task end");
         let risk = dpcl_report::uncertainty::risk_coverage(&summaries[evaluated - 1].by_confidence);
-        assert!((risk[risk.len() - 1].1 - (1.0 - last)).abs() < 1e-12, "{}: all answered", info.name);
+        assert!((risk[risk.len() - 1].1 - (1.0 - last)).abs() < 1e-12, "{name}: all answered");
 
         let (again, repeated) = record(&config);
-        assert_eq!(events, again, "{}: same seed, same record", info.name);
-        assert_eq!(result.metrics, repeated.metrics, "{}", info.name);
+        assert_eq!(events, again, "{name}: same seed, same record");
+        assert_eq!(result.metrics, repeated.metrics, "{name}");
     }
 }
 
 #[test]
 fn another_seed_is_another_run() {
-    for info in METHODS {
-        let first = config(info);
+    for Subject { name, config: first, .. } in subjects() {
         let mut second = first.clone();
         second.settings.seed = 2;
-        assert_ne!(record(&first).0, record(&second).0, "{}", info.name);
+        assert_ne!(record(&first).0, record(&second).0, "{name}");
     }
 }
 
 #[test]
 fn every_method_stays_in_its_memory_budget() {
-    for info in METHODS {
-        let config = config(info);
+    for Subject { name, config, .. } in subjects() {
         let (_, samples) = samples(&config);
         let mut learner = learner(&config);
         for (image, class) in &samples[..80] {
             learner.observe(image, *class).unwrap();
             let Some(memory) = learner.memory() else { continue };
-            assert!(memory.slots().len() <= 24, "{}", info.name);
-            assert_eq!(memory.histogram().iter().sum::<usize>(), memory.slots().len(), "{}", info.name);
+            assert!(memory.slots().len() <= 24, "{name}");
+            assert_eq!(memory.histogram().iter().sum::<usize>(), memory.slots().len(), "{name}");
         }
     }
 }
 
 #[test]
 fn every_method_resumes_exactly() {
-    for info in METHODS {
-        let config = config(info);
+    for Subject { name, config, .. } in subjects() {
         let (dataset, samples) = samples(&config);
         let mut whole = learner(&config);
         let mut first = learner(&config);
@@ -132,9 +139,9 @@ fn every_method_resumes_exactly() {
             whole.observe(image, *class).unwrap();
             second.observe(image, *class).unwrap();
         }
-        assert!(state(&whole) == state(&second), "{}: resumed state differs", info.name);
+        assert!(state(&whole) == state(&second), "{name}: resumed state differs");
         let image = dataset.test.images.image(0).unwrap();
-        assert_eq!(whole.predict(&image).unwrap(), second.predict(&image).unwrap(), "{}", info.name);
+        assert_eq!(whole.predict(&image).unwrap(), second.predict(&image).unwrap(), "{name}");
     }
 }
 
@@ -196,8 +203,7 @@ fn every_method_cut_off_and_resumed_leaves_the_same_record() {
         (Moment::Sample(160), 1),
         (Moment::End(160), 0),
     ];
-    for info in METHODS {
-        let mut config = config(info);
+    for Subject { name, mut config, .. } in subjects() {
         config.settings.online = true;
         let run = Run::open(&config).unwrap();
         let (mut whole, mut log) = (String::new(), String::new());
@@ -209,21 +215,20 @@ fn every_method_cut_off_and_resumed_leaves_the_same_record() {
             log.push_str("{\"event\":\"progr");
         }
         let result = part(&run, checkpoint.as_deref(), &mut log, None).unwrap();
-        assert_eq!(log, whole, "{}", info.name);
+        assert_eq!(log, whole, "{name}");
         let timeless = |result: &RunResult| RunResult {
             train_seconds: 0.0,
             eval_seconds: 0.0,
             peak_memory_bytes: 0,
             ..result.clone()
         };
-        assert_eq!(timeless(&result), timeless(&expected), "{}", info.name);
+        assert_eq!(timeless(&result), timeless(&expected), "{name}");
     }
 }
 
 #[test]
 fn evaluation_changes_nothing() {
-    for info in METHODS {
-        let config = config(info);
+    for Subject { name, config, .. } in subjects() {
         let (dataset, samples) = samples(&config);
         let mut watched = learner(&config);
         let mut left_alone = learner(&config);
@@ -232,38 +237,36 @@ fn evaluation_changes_nothing() {
             left_alone.observe(image, *class).unwrap();
             watched.predict(&dataset.test.images.image(3).unwrap()).unwrap();
         }
-        assert!(state(&watched) == state(&left_alone), "{}: predicting left a trace", info.name);
+        assert!(state(&watched) == state(&left_alone), "{name}: predicting left a trace");
     }
 }
 
 #[test]
 fn evaluating_more_often_does_not_change_training() {
-    for info in METHODS {
-        let seldom = config(info);
+    for Subject { name, config: seldom, .. } in subjects() {
         let mut often = seldom.clone();
         often.settings.eval_period = Some(16);
         let training = |events: Vec<Event>| -> Vec<Event> {
             events.into_iter().filter(|event| matches!(event, Event::Progress { .. })).collect()
         };
-        assert_eq!(training(record(&seldom).0), training(record(&often).0), "{}", info.name);
+        assert_eq!(training(record(&seldom).0), training(record(&often).0), "{name}");
     }
 }
 
 #[test]
 fn probabilities_are_probabilities() {
-    for info in METHODS {
-        let config = config(info);
+    for Subject { name, config, .. } in subjects() {
         let (dataset, samples) = samples(&config);
         let mut learner = learner(&config);
         let image = dataset.test.images.image(0).unwrap();
-        assert!(matches!(learner.predict(&image), Err(Error::NoClassYet)), "{}", info.name);
+        assert!(matches!(learner.predict(&image), Err(Error::NoClassYet)), "{name}");
         for (image, class) in &samples[..30] {
             learner.observe(image, *class).unwrap();
         }
         learner.flush().unwrap();
         let answer = learner.predict(&image).unwrap();
         let total: f32 = answer.probabilities.iter().map(|(_, probability)| probability).sum();
-        assert!((total - 1.0).abs() < 1e-4, "{}: {total}", info.name);
+        assert!((total - 1.0).abs() < 1e-4, "{name}: {total}");
         assert_eq!(answer.probabilities.len(), learner.labels().len());
         assert!(answer.disagreement >= 0.0);
     }

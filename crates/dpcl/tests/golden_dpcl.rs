@@ -6,7 +6,7 @@
 mod reference;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use dpcl::memory::{Balanced, Chance, Keep, Memory, Offer, Pim, Place, Sample, Scheme, View};
+use dpcl::memory::{Chance, Keep, Memory, Offer, Pim, Place, Sample, Scheme, View};
 use dpcl::model::{cross_entropy_rows, floats, mixed_cross_entropy};
 use dpcl::perturb::{ClassLosses, Mixing, PfiConfig, Scores, Term, class_means, mix, perturb};
 use dpcl::rate::{Lag, Pima, Rate, Rule};
@@ -244,41 +244,6 @@ fn golden_history_average() {
         })
         .collect();
     case.check("history_after_each", found);
-}
-
-#[test]
-fn golden_balanced_memory() {
-    for case in cases_named("memory.json", "rm_online.") {
-        let uniforms: Vec<Option<f64>> = case.input("uniforms");
-        let mut chance = Given(uniforms.into_iter().flatten().collect());
-        let mut memory: Vec<(String, usize)> = Vec::new();
-        for (step, newcomer) in case.input::<Vec<(String, usize)>>("offers").into_iter().enumerate() {
-            let classes: Vec<usize> = memory.iter().map(|(_, class)| *class).collect();
-            let history = vec![0.0; classes.len()];
-            let view = View { classes: &classes, history: &history, capacity: case.input("size") };
-            let offer = Offer { class: newcomer.1, disagreement: 0.0 };
-            let slot = match Balanced.place(view, offer, &mut chance) {
-                Place::Append => {
-                    memory.push(newcomer);
-                    memory.len() - 1
-                }
-                Place::Replace(slot) => {
-                    memory[slot] = newcomer;
-                    slot
-                }
-                Place::Refuse => panic!("{}: nothing is refused", case.name),
-            };
-            let expected = &case.expected["after_each_offer"][step];
-            let context = format!("{} offer {step}", case.name);
-            close(
-                json!([slot, memory]),
-                json!([expected["slot"], expected["memory"]]),
-                &case.tolerance,
-                &context,
-            );
-        }
-        assert!(chance.0.is_empty(), "{}: every given draw is used", case.name);
-    }
 }
 
 fn pima(case: &Case) -> Pima {

@@ -1,11 +1,16 @@
-//! Loss terms of the baselines, and their gradients, against an independent implementation.
+//! Cross-entropies, loss terms of the baselines and their gradients, against an independent implementation.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod reference;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use dpcl::model::{cross_entropy, floats, mean_entropy, stored_distance};
+use dpcl::augment::cutmix::{Area, Mix};
+use dpcl::batch::Batch;
+use dpcl::model::{
+    cross_entropy, cross_entropy_rows, floats, mean_entropy, mixed_cross_entropy, stored_distance,
+};
+use dpcl::perturb::Votes;
 use reference::cases_named;
 
 /// Tracked logits of one head, [1, rows, classes].
@@ -24,6 +29,60 @@ fn gradient(loss: &Tensor<1>, logits: &Tensor<3>) -> Vec<Vec<f32>> {
 
 fn value(loss: &Tensor<1>) -> f32 {
     floats(loss.clone())[0]
+}
+
+#[test]
+fn golden_cross_entropy() {
+    for case in cases_named("losses.json", "ce.") {
+        let rows: Vec<Vec<f32>> = case.input("logits");
+        let labels: Vec<usize> = case.input("labels");
+        let logits = tracked(&rows);
+        case.check("rows", floats(cross_entropy_rows(logits.clone(), &labels)));
+        let loss = cross_entropy(logits.clone(), &labels);
+        case.check("loss", value(&loss));
+        case.check("gradient_logits", gradient(&loss, &logits));
+
+        let answers = Votes::from_logits(rows.concat(), [1, 1, rows[0].len()]).scores();
+        let probabilities: Vec<Vec<f32>> = answers.into_iter().map(|answer| answer.probabilities).collect();
+        case.check("softmax", probabilities);
+    }
+}
+
+#[test]
+fn golden_mixed_cross_entropy() {
+    for case in cases_named("losses.json", "mixed_ce.") {
+        let logits = tracked(&case.input::<Vec<Vec<f32>>>("logits"));
+        let [labels, partners] = ["labels", "partner_labels"].map(|key| case.input::<Vec<usize>>(key));
+        let loss = mixed_cross_entropy(logits.clone(), &labels, &partners, case.input("zeta"));
+        case.check("loss", value(&loss));
+        case.check("gradient_logits", gradient(&loss, &logits));
+    }
+}
+
+#[test]
+fn golden_cutmix_losses() {
+    for case in cases_named("cutmix.json", "loss_") {
+        let logits = tracked(&case.input::<Vec<Vec<f32>>>("logits"));
+        // Where the images were cut does not matter to the loss, only how much is left of them.
+        let area = Area { left: 0, right: 0, top: 0, bottom: 0 };
+        let coefficient: f64 = case.input("lambda_corrected");
+        let mix = Mix { area, coefficient, permutation: case.input("permutation") };
+        let batch = Batch {
+            images: Vec::new(),
+            labels: case.input("labels"),
+            slots: Vec::new(),
+            mix: Some(mix.clone()),
+        };
+        let partners = batch.partners(&mix);
+        let [own, other] = [&batch.labels, &partners]
+            .map(|labels| floats(cross_entropy_rows(logits.clone(), labels)).into_iter().map(f64::from));
+        let rows: Vec<f64> =
+            own.zip(other).map(|(own, other)| coefficient * own + (1.0 - coefficient) * other).collect();
+        case.check("rows", rows);
+        let loss = mixed_cross_entropy(logits.clone(), &batch.labels, &partners, coefficient);
+        case.check("loss", value(&loss));
+        case.check("gradient_logits", gradient(&loss, &logits));
+    }
 }
 
 #[test]

@@ -49,6 +49,11 @@ use crate::{
 pub const INFO: MethodInfo = MethodInfo {
     name: "bic",
     about: "replay with a teacher; corrects the logits of the newest classes on samples set aside",
+    departures: &[
+        "both terms have equal weight",
+        "the memory is a reservoir",
+        "the correction is fitted without a penalty",
+    ],
     knowledge: Knowledge::TaskEnds,
     answers: Answers::AnyTime,
     section: "bic",

@@ -39,6 +39,7 @@ use crate::{
 pub const INFO: MethodInfo = MethodInfo {
     name: "clib",
     about: "trains on memory alone; keeps the samples that lower the loss on all the others",
+    departures: &[],
     knowledge: Knowledge::None,
     answers: Answers::AnyTime,
     section: "clib",

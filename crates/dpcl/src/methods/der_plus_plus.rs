@@ -35,6 +35,10 @@ use crate::{
 pub const INFO: MethodInfo = MethodInfo {
     name: "der++",
     about: "experience replay that also holds samples to the logits they were stored with",
+    departures: &[
+        "the three groups are one batch, two of them in CutMix form",
+        "what is stored is the output on the augmented image in the last step of its buffer",
+    ],
     knowledge: Knowledge::None,
     answers: Answers::AnyTime,
     section: "der",

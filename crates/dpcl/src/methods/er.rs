@@ -18,6 +18,7 @@ use crate::{
 pub const INFO: MethodInfo = MethodInfo {
     name: "er",
     about: "experience replay: rehearse a reservoir of past samples beside the stream",
+    departures: &[],
     knowledge: Knowledge::None,
     answers: Answers::AnyTime,
     section: "er",

@@ -34,6 +34,7 @@ use crate::{
 pub const INFO: MethodInfo = MethodInfo {
     name: "ewc++",
     about: "experience replay with weights anchored at the last task end by their importance",
+    departures: &["importance follows every step, neither averaged over fifty nor normalised"],
     knowledge: Knowledge::TaskEnds,
     answers: Answers::AnyTime,
     section: "ewc",

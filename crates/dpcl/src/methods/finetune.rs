@@ -9,6 +9,7 @@ use crate::error::Error;
 pub const INFO: MethodInfo = MethodInfo {
     name: "finetune",
     about: "the stream alone, no memory: the floor",
+    departures: &[],
     knowledge: Knowledge::None,
     answers: Answers::AnyTime,
     section: "finetune",

@@ -11,11 +11,13 @@
 //! methods, instead of 256 epochs with warm restarts, so that budgets are equal. Between task ends the last trained
 //! network answers; before the first one the answer is the class met first. It is therefore no any-time learner.
 
+use dpcl_report::record::Parameters;
+
 use super::{
     Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, no_keys,
     offline::Offline,
     rebuild,
-    replay::{missing, scheme_name},
+    replay::{DISAGREEMENT, LOSSES, missing, scheme_name, unmeasured_memory},
     scores,
 };
 use crate::{
@@ -31,6 +33,7 @@ use crate::{
 pub const INFO: MethodInfo = MethodInfo {
     name: "gdumb",
     about: "a fresh network trained on a balanced memory alone, at every task end",
+    departures: &["as many steps as the stream has earned, with the common optimiser, instead of 256 epochs"],
     knowledge: Knowledge::TaskEnds,
     answers: Answers::TaskEnds,
     section: "gdumb",
@@ -69,8 +72,10 @@ impl Gdumb {
             return Err(Error::bad_key("memory", "must be at least 1: gdumb learns from its memory alone"));
         }
         if memory.needs_disagreement() {
-            let problem = "gdumb has no disagreement to fill its memory by; try `rm`";
-            return Err(Error::bad_key("memory_scheme", problem));
+            return Err(unmeasured_memory(config, DISAGREEMENT));
+        }
+        if memory.needs_losses() {
+            return Err(unmeasured_memory(config, LOSSES));
         }
         Ok(Self {
             memory,
@@ -135,6 +140,14 @@ impl Method for Gdumb {
 
     fn memory(&self) -> Option<&Memory> {
         Some(&self.memory)
+    }
+
+    fn extra_parameters(&self) -> Parameters {
+        // Without running statistics, as the network itself is counted; heads have no class at the start.
+        let encoder = self.start.part("encoder");
+        let learnable = encoder.arrays.iter().filter(|(name, _)| !name.contains(".running_"));
+        let count: u64 = learnable.map(|(_, array)| array.shape.iter().product::<usize>() as u64).sum();
+        Parameters { state: count, ..Parameters::default() }
     }
 }
 

@@ -25,6 +25,7 @@ use crate::{
 pub const INFO: MethodInfo = MethodInfo {
     name: "joint",
     about: "keeps every sample and learns them all together when the stream has ended: the ceiling",
+    departures: &[],
     knowledge: Knowledge::None,
     answers: Answers::End,
     section: "joint",

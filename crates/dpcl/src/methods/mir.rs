@@ -32,6 +32,10 @@ use crate::{
 pub const INFO: MethodInfo = MethodInfo {
     name: "mir",
     about: "experience replay of the stored samples that the next step would hurt most",
+    departures: &[
+        "candidates are scored on clean images in evaluation mode",
+        "none is left out for being of the current task",
+    ],
     knowledge: Knowledge::None,
     answers: Answers::AnyTime,
     section: "mir",

@@ -181,6 +181,8 @@ pub struct MethodInfo {
     pub name: &'static str,
     /// The idea in a line.
     pub about: &'static str,
+    /// Where its defaults are not what its paper says.
+    pub departures: &'static [&'static str],
     /// What it is told.
     pub knowledge: Knowledge,
     /// When its answers are up to date.
@@ -242,18 +244,24 @@ fn no_keys(section: toml::Table) -> Result<toml::Table> {
 }
 
 /// Reads a method's own keys from its table, checks them and gives the table back with every key in it.
-fn own_keys<T: Serialize + DeserializeOwned>(
+fn own_keys<T: Default + Serialize + DeserializeOwned>(
     table: toml::Table,
     check: impl Fn(&T) -> Result<()>,
 ) -> Result<toml::Table> {
     let keys: T = read_keys(table)?;
     check(&keys)?;
-    Ok(toml::Table::try_from(keys).expect("keys are plain values with string names"))
+    Ok(toml_table(&keys))
 }
 
-/// A method's own keys from its table.
-fn read_keys<T: Serialize + DeserializeOwned>(table: toml::Table) -> Result<T> {
-    let read = |table| T::deserialize(toml::Value::Table(table));
+/// A method's own keys from its table; those it does not have are the method's defaults, also where several methods
+/// share a group of keys and start it from different values.
+fn read_keys<T: Default + Serialize + DeserializeOwned>(table: toml::Table) -> Result<T> {
+    let defaults = toml_table(&T::default());
+    let read = |table: toml::Table| {
+        let mut whole = defaults.clone();
+        whole.extend(table);
+        T::deserialize(toml::Value::Table(whole))
+    };
     read(table.clone()).map_err(|error| {
         // Every key has a default, so the one that cannot be read is found by reading each alone.
         let alone = |(key, value)| read(toml::Table::from_iter([(key, value)]));
@@ -261,12 +269,15 @@ fn read_keys<T: Serialize + DeserializeOwned>(table: toml::Table) -> Result<T> {
         let mut problem = error.message().to_owned();
         if problem.starts_with("unknown field") && !problem.contains("expected") {
             // Keys that several methods share are read apart, and then the reader does not say which there are.
-            let known = read(toml::Table::new()).ok().and_then(|keys| toml::Table::try_from(keys).ok());
-            let known: Vec<String> = known.unwrap_or_default().keys().map(|key| format!("`{key}`")).collect();
+            let known: Vec<String> = defaults.keys().map(|key| format!("`{key}`")).collect();
             problem = format!("{problem}, expected one of {}", known.join(", "));
         }
         Error::bad_key(culprit.map_or(String::new(), |(key, _)| key), problem)
     })
+}
+
+fn toml_table(keys: &impl Serialize) -> toml::Table {
+    toml::Table::try_from(keys).expect("keys are plain values with string names")
 }
 
 /// What every method works on: the network and the maker of batches.

@@ -6,7 +6,7 @@
 use crate::{
     batch::ahead,
     config::Config,
-    error::{Error, Result},
+    error::Result,
     memory::Sample,
     random::Random,
     rate::{self, Rate},
@@ -15,7 +15,7 @@ use crate::{
 
 use super::{
     Core, Step, batch_loss, forward,
-    replay::{finite, missing, rate_name},
+    replay::{DISAGREEMENT, LOSSES, finite, missing, rate_name, unmeasured_rate},
 };
 
 /// Steps in a slice.
@@ -34,14 +34,16 @@ impl Offline {
     /// Nothing to do yet. Batches and rate are the configured ones.
     ///
     /// # Errors
-    /// When the rate does not exist or follows disagreement, of which there is none here.
+    /// When the rate does not exist or follows disagreement or losses on the memory, which nobody measures here.
     pub fn new(config: &Config) -> Result<Self> {
         let (name, settings) = (rate_name(config)?.to_owned(), config.settings.clone());
         let fresh_rate = move || rate::build(&name, &settings);
         let rate = fresh_rate()?;
         if rate.needs_disagreement() {
-            let problem = "needs heads that disagree while the stream comes in; try `exp-reset`";
-            return Err(Error::bad_key("rate", problem));
+            return Err(unmeasured_rate(config, DISAGREEMENT));
+        }
+        if rate.needs_losses() {
+            return Err(unmeasured_rate(config, LOSSES));
         }
         Ok(Self {
             batch: config.settings.batch.ok_or_else(|| missing("batch"))?,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Core,
-    replay::{rate_name, scheme_name, undisputed},
+    replay::{DISAGREEMENT, rate_name, scheme_name, unmeasured_rate},
     scores,
 };
 use crate::{
@@ -157,7 +157,7 @@ impl Perturbed {
         let follows = rate_name(config)? == "pima";
         let heads = self.bsc.is_some() && Disputants::default().can_disagree(&self.classifiers);
         if follows && !heads {
-            return Err(undisputed(config, "rate", "pima", "exp-reset"));
+            return Err(unmeasured_rate(config, DISAGREEMENT));
         }
         Ok(follows.then(|| pima.start(config.settings.lr)))
     }

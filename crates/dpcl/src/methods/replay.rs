@@ -235,20 +235,33 @@ pub fn rate_name(config: &Config) -> Result<&str> {
 /// When the memory or the rate is such a one.
 pub fn refuse_disagreement(config: &Config, memory: &Memory, rate: &dyn Rate) -> Result<()> {
     if memory.needs_disagreement() {
-        return Err(undisputed(config, "memory_scheme", scheme_name(config)?, "rm"));
+        return Err(unmeasured_memory(config, DISAGREEMENT));
     }
     if rate.needs_disagreement() {
-        return Err(undisputed(config, "rate", rate_name(config)?, "exp-reset"));
+        return Err(unmeasured_rate(config, DISAGREEMENT));
     }
     Ok(())
 }
 
-/// What is wrong with a memory or rate that follows disagreement where there is none.
-pub fn undisputed(config: &Config, key: &str, name: &str, instead: &str) -> Error {
-    let method = &config.settings.method;
-    let problem = format!(
-        "`{name}` needs heads that disagree, which `{method}` as configured has not; try `{instead}`"
-    );
+/// What memories and rates that follow disagreement need.
+pub const DISAGREEMENT: &str = "heads that disagree";
+
+/// What memories and rates that follow losses need.
+pub const LOSSES: &str = "losses measured while the stream comes in";
+
+/// What is wrong with a memory that follows what the method does not measure.
+pub fn unmeasured_memory(config: &Config, need: &str) -> Error {
+    unmeasured(config, "memory_scheme", config.settings.memory_scheme.as_deref(), need, "rm")
+}
+
+/// What is wrong with a rate that follows what the method does not measure.
+pub fn unmeasured_rate(config: &Config, need: &str) -> Error {
+    unmeasured(config, "rate", config.settings.rate.as_deref(), need, "exp-reset")
+}
+
+fn unmeasured(config: &Config, key: &str, name: Option<&str>, need: &str, instead: &str) -> Error {
+    let (name, method) = (name.unwrap_or_default(), &config.settings.method);
+    let problem = format!("`{name}` needs {need}, which `{method}` as configured has not; try `{instead}`");
     Error::bad_key(key, problem)
 }
 

@@ -66,7 +66,8 @@ impl Gaussian {
         if self.rank > 0 {
             let deviation =
                 snapshot.iter().zip(&self.mean).map(|(&number, mean)| (f64::from(number) - mean) as f32);
-            push(&mut self.deviations, deviation.collect(), self.rank);
+            let kept = if self.window > 0 { self.rank.min(self.window) } else { self.rank };
+            push(&mut self.deviations, deviation.collect(), kept);
         }
     }
 
@@ -134,7 +135,7 @@ impl Gaussian {
         }
     }
 
-    /// Reads back what [`Gaussian::save`] wrote.
+    /// Reads back what [`Gaussian::save`] wrote; what was kept under a wider window is dropped at the next snapshot.
     ///
     /// # Errors
     /// When an entry is missing or has another form.
@@ -149,12 +150,18 @@ impl Gaussian {
         self.squares = squares;
         self.deviations = load_columns(&format!("{prefix}.deviations"), self.mean.len(), state)?;
         self.recent = load_columns(&format!("{prefix}.recent"), self.mean.len(), state)?;
+        if self.window == 0 && !self.recent.is_empty() {
+            // The mean stands for the snapshots of a window, and for no others.
+            self.count = self.recent.len() as u64;
+            self.recent.clear();
+        }
         Ok(())
     }
 }
 
 fn push(ring: &mut VecDeque<Vec<f32>>, newest: Vec<f32>, capacity: usize) {
-    if ring.len() == capacity {
+    // One that was loaded may be longer.
+    while ring.len() >= capacity {
         ring.pop_front();
     }
     ring.push_back(newest);
@@ -247,6 +254,27 @@ mod tests {
         assert_eq!(windowed.mean(), fresh.mean());
         assert_eq!(windowed.squares(), fresh.squares());
         assert_eq!(windowed.count(), 3);
+        assert_eq!(windowed.deviations().len(), 2, "nor do columns reach further back");
+    }
+
+    #[test]
+    fn a_distribution_taken_further_with_another_window_keeps_to_it() {
+        let mut wide = Gaussian::new(4, 4);
+        [[9.0, 9.0], [8.0, 8.0], [2.0, 5.0], [4.0, -1.0]].iter().for_each(|snapshot| wide.collect(snapshot));
+        let mut state = State::default();
+        wide.save("row", &mut state);
+        let taken_further = |window: usize| {
+            let mut gaussian = Gaussian::new(4, window);
+            gaussian.load("row", &state).unwrap();
+            gaussian.collect(&[0.0, 0.0]);
+            gaussian
+        };
+        let narrow = taken_further(2);
+        assert_eq!(narrow.mean(), [2.0, -0.5]);
+        assert_eq!((narrow.recent.len(), narrow.deviations().len()), (2, 2));
+        let all = taken_further(0);
+        assert_eq!(all.mean(), [23.0 / 5.0, 21.0 / 5.0]);
+        assert_eq!((all.recent.len(), all.count()), (0, 5));
     }
 
     #[test]

@@ -17,11 +17,12 @@ fn image(side: usize, value: u8) -> Image {
     Image { height: side, width: side, pixels: vec![value; side * side * 3].into() }
 }
 
-/// As small as learners get; every method, with a partly filled buffer and a memory.
+/// As small as learners get; every method, with a partly filled buffer and a memory, and `dpcl` with every part it has.
 fn seeds() -> Vec<Vec<u8>> {
     let learned = |method: &str| {
+        let parts = if method == "dpcl" { "memory_scheme = 'pim'\nrate = 'pima'\n" } else { "" };
         let text = format!(
-            "method = '{method}'\nmodel = 'slim'\nwidth = 1\nmemory = 4\nupdates = 1.0\nbatch = 4\nthreads = 1\n\
+            "method = '{method}'\n{parts}model = 'slim'\nwidth = 1\nmemory = 4\nupdates = 1.0\nbatch = 4\nthreads = 1\n\
              [dpcl]\nperiod = 2\nheads = 2\nrank = 2"
         );
         let shape = Shape { channels: 3, height: SIDE, width: SIDE };

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    error::Result,
+    error::{Error, Result},
     memory::Keep,
     methods::perturbed::Disputants,
-    perturb::{BscConfig, PfiConfig},
+    perturb::{BscConfig, NoiseKind, PfiConfig},
     rate::PimaConfig,
 };
 
@@ -32,7 +32,8 @@ pub enum LossSource {
     Clean,
 }
 
-/// Own keys of `dpcl`; the defaults are the paper's values or, where it has none, its nearest relatives'.
+/// Own keys of `dpcl`. The defaults are the paper's values or, where it has none, its nearest relatives'; noise and
+/// window are those that measurements support.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DpclConfig {
@@ -67,10 +68,10 @@ impl Default for DpclConfig {
     fn default() -> Self {
         Self {
             pfi: true,
-            interpolation: PfiConfig::default(),
+            interpolation: PfiConfig { noise: NoiseKind::Nfm, ..PfiConfig::default() },
             loss_source: LossSource::default(),
             bsc: true,
-            classifiers: BscConfig::default(),
+            classifiers: BscConfig { window: 20, ..BscConfig::default() },
             mi_pass: MiPass::default(),
             mi_heads: Disputants::default(),
             pim_keep: Keep::default(),
@@ -98,6 +99,12 @@ impl DpclConfig {
 
     /// Refuses values that cannot be run.
     pub fn check(&self) -> Result<()> {
+        if self.loss_source == LossSource::Clean
+            && !(self.pfi && self.interpolation.noise == NoiseKind::Paper)
+        {
+            let problem = "`clean` sets the noise of classes, which only `noise = \"paper\"` has, with `pfi`";
+            return Err(Error::bad_key("loss_source", problem));
+        }
         self.interpolation.check()?;
         self.classifiers.check()?;
         self.pima.check()
