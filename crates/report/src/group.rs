@@ -122,6 +122,12 @@ impl Group {
             _ => "§",
         }
     }
+
+    /// Updates between two measurements of the whole memory, for methods that do not measure after every one.
+    pub fn measuring_period(&self) -> Option<i64> {
+        let period = self.first().record.config.get("imp_period")?.as_integer()?;
+        (period > 1).then_some(period)
+    }
 }
 
 /// Groups that learned the same stream.

@@ -2,6 +2,8 @@
 //!
 //! Every exporter lays out the same [`Table`], so the formats cannot disagree about a number.
 
+use std::collections::BTreeMap;
+
 use crate::format;
 use crate::group::{Group, Run, Setting};
 use crate::statistics::Estimate;
@@ -265,5 +267,21 @@ fn footnotes(setting: &Setting, columns: &[&str], rows: &[Row]) -> Vec<String> {
             notes.push(format!("{mark} {meaning}"));
         }
     }
+    notes.extend(measuring_notes(setting));
     notes
+}
+
+/// One note a period: measuring seldom is cheaper than what the papers did.
+fn measuring_notes(setting: &Setting) -> Vec<String> {
+    let mut periods: BTreeMap<i64, Vec<&str>> = BTreeMap::new();
+    for group in &setting.groups {
+        if let Some(period) = group.measuring_period() {
+            periods.entry(period).or_default().push(&group.name);
+        }
+    }
+    let note = |(period, names): (i64, Vec<&str>)| {
+        let measures = if names.len() == 1 { "measures its memory" } else { "measure their memory" };
+        format!("{} {measures} every {period} updates", names.join(", "))
+    };
+    periods.into_iter().map(note).collect()
 }

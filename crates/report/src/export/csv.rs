@@ -15,10 +15,20 @@ pub fn export(report: &Report) -> String {
 }
 
 fn heading() -> String {
-    let mut names: Vec<String> =
-        ["setting", "dataset", "scenario", "model", "label", "name", "method", "knowledge", "seeds"]
-            .map(str::to_owned)
-            .to_vec();
+    let mut names: Vec<String> = [
+        "setting",
+        "dataset",
+        "scenario",
+        "model",
+        "label",
+        "name",
+        "method",
+        "knowledge",
+        "answers",
+        "seeds",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     for (name, _) in values(&Default::default()) {
         names.extend([format!("{name}_mean"), format!("{name}_std")]);
     }
@@ -31,7 +41,8 @@ fn row(setting: &Setting, group: &Group) -> Vec<String> {
     let result = &group.first().result;
     let mut fields = vec![setting.name.clone()];
     fields.extend([&result.dataset, &result.scenario, &result.model, &result.label].map(Clone::clone));
-    fields.extend([group.name.clone(), result.method.clone(), result.knowledge.clone()]);
+    fields.push(group.name.clone());
+    fields.extend([&result.method, &result.knowledge, &result.answers].map(Clone::clone));
     fields.push(group.runs.iter().map(|run| run.result.seed.to_string()).collect::<Vec<_>>().join(" "));
     for (index, _) in values(&Default::default()).iter().enumerate() {
         let estimate = mean(group, |run| values(&run.metrics)[index].1);

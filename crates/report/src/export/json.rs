@@ -49,6 +49,7 @@ fn group(group: &Group, setting: &Setting) -> Value {
         "scenario": result.scenario,
         "model": result.model,
         "knowledge": result.knowledge,
+        "answers": result.answers,
         "metrics": metrics,
         "any_time": { "columns": ["samples", "mean", "deviation"], "points": points(&average(&any_time)) },
         "risk_coverage": risk(group),

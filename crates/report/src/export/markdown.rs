@@ -35,7 +35,9 @@ fn pipes(table: &Table) -> String {
         let cells: Vec<String> = row.cells.iter().map(cell).collect();
         text.push_str(&format!("| {}{} | {} |\n", escape(&row.name), row.mark, cells.join(" | ")));
     }
-    text + &format!("\n{}\n", table.footnotes.join("  \n"))
+    // Notes can name groups, and a label may hold anything.
+    let notes: Vec<String> = table.footnotes.iter().map(|note| escape(note)).collect();
+    text + &format!("\n{}\n", notes.join("  \n"))
 }
 
 fn cell(cell: &Cell) -> String {
