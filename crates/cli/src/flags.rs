@@ -1,12 +1,12 @@
 //! Flags that set configuration keys, shared by every command that takes a configuration. They become a table laid
 //! over the file's; the long names of the i-Blurry family of programs are accepted for the same keys.
 
-use std::path::PathBuf;
+use std::{ffi::OsStr, path::PathBuf};
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use toml::{Table, Value};
 
-use crate::seeds::Seeds;
+use crate::{presets::PRESETS, seeds::Seeds, variant};
 
 /// Flags of a run, all optional: what is not given comes from the configuration.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -48,7 +48,7 @@ impl From<&StreamFlags> for Flags {
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Learning")]
 struct Learning {
-    /// How to learn; several, with commas, are compared
+    /// How to learn; several, with commas, are compared. A preset or TOML file of one method counts as one
     #[arg(long, alias = "mode", value_delimiter = ',', value_parser = methods(), hide_possible_values = true)]
     method: Vec<String>,
 
@@ -207,8 +207,34 @@ fn path(path: Option<&PathBuf>) -> Option<String> {
     path.map(|path| path.to_string_lossy().into_owned())
 }
 
-fn methods() -> PossibleValuesParser {
-    PossibleValuesParser::new(dpcl::methods::METHODS.iter().map(|info| info.name))
+/// Names of methods and of presets that stand for one, or the path of a TOML file that does.
+#[derive(Clone)]
+struct Methods(PossibleValuesParser);
+
+fn methods() -> Methods {
+    let methods = dpcl::methods::METHODS.iter().map(|info| info.name);
+    let variants = PRESETS.iter().map(|preset| preset.name).filter(|name| variant::read(name).is_ok());
+    Methods(PossibleValuesParser::new(methods.chain(variants)))
+}
+
+impl TypedValueParser for Methods {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        match value.to_str().filter(|asked| variant::is_file(asked)) {
+            Some(path) => Ok(path.to_owned()),
+            None => self.0.parse_ref(command, argument, value),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
 }
 
 fn memories() -> PossibleValuesParser {

@@ -1,7 +1,10 @@
 //! Which runs a command asks for: configurations × methods × seeds, each with its own folder. Reads the keys that
 //! speak about the grid as a whole; those of a single run are the library's.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context;
 use dpcl::{Config, data, folder::RunFolder};
@@ -14,6 +17,7 @@ use crate::{
     layers::{self, Source},
     scenario,
     seeds::Seeds,
+    variant,
 };
 
 /// What the command line says about the grid as a whole.
@@ -116,21 +120,18 @@ fn add(
     wishes: &Wishes,
     labels: Labels,
 ) -> anyhow::Result<()> {
-    let Source { name: stem, mut table } = source;
+    let Source { name: stem, table: below } = source;
     let above = flags.table()?;
-    let scenario = scenario::inferred(&table, &above)?;
-    layers::lay_over_source(&mut table, above);
-    if let Some(scenario) = scenario {
-        table.insert("scenario".into(), Value::from(scenario));
-    }
+    let mut table = laid(&below, &Table::new(), &above)?;
 
     let methods = methods(&mut table)?;
+    let variants = methods.iter().map(|name| variant::read(name)).collect::<anyhow::Result<Vec<_>>>()?;
     let seeds = seeds(&mut table)?;
-    let name = wishes.name.clone().or(text(&mut table, "name")?).unwrap_or_else(|| stem.clone());
+    let name = wishes.name.clone().or(layers::take_text(&mut table, "name")?).unwrap_or_else(|| stem.clone());
     if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
         return Err(dpcl::Error::bad_key("name", "must be a plain name: it becomes a folder").into());
     }
-    let out = wishes.out.clone().or(text(&mut table, "out")?.map(PathBuf::from));
+    let out = wishes.out.clone().or(layers::take_text(&mut table, "out")?.map(PathBuf::from));
     let out = out.unwrap_or_else(|| "runs".into());
     if let Some(jobs) = count(&mut table, "jobs")? {
         grid.jobs = grid.jobs.or(Some(jobs));
@@ -143,27 +144,50 @@ fn add(
     if !grid.folders.contains(&folder) {
         grid.folders.push(folder);
     }
-    for method in &methods {
+    for (asked, variant) in methods.iter().zip(&variants) {
+        let mut table = laid(&below, &variant.keys, &above)?;
+        keys::OF_GRIDS.into_iter().for_each(|key| drop(table.remove(key)));
+        table.insert("method".into(), Value::from(variant.method.as_str()));
+        if !table.contains_key("label") {
+            let label = match labels {
+                Labels::Methods => variant.label.clone(),
+                Labels::Sources if variants.len() == 1 => stem.clone(),
+                Labels::Sources => format!("{stem}-{}", variant.label),
+            };
+            table.insert("label".into(), Value::from(label));
+        }
         for &seed in &seeds.0 {
-            let mut table = table.clone();
-            table.insert("method".into(), Value::from(method.as_str()));
             table.insert("seed".into(), Value::Integer(seed as i64));
-            if labels == Labels::Sources && !table.contains_key("label") {
-                let label = if methods.len() == 1 { stem.clone() } else { format!("{stem}-{method}") };
-                table.insert("label".into(), Value::from(label));
-            }
-            let config = Config::from_table(table.clone()).map_err(|error| explain_unknown(&table, error))?;
-            let mut config = config.resolve()?;
-            let settings = &mut config.settings;
-            if data::info(&settings.dataset)?.needs_directory && settings.data_dir.is_none() {
-                settings.data_dir = Some(data_dir());
-            }
-            let folder = RunFolder::new(&out, &name, &config);
-            let title = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
-            grid.runs.push(Planned { title: title.unwrap_or_default(), folder, config });
+            let planned = planned(&table, &out, &name);
+            let is_file = variant::is_file(asked);
+            grid.runs.push(if is_file { planned.with_context(|| asked.clone())? } else { planned? });
         }
     }
     Ok(())
+}
+
+/// A file's or preset's keys, those of a variant over them, those of the command line over both.
+fn laid(source: &Table, variant: &Table, above: &Table) -> anyhow::Result<Table> {
+    let mut table = source.clone();
+    layers::lay_over_source(&mut table, variant.clone());
+    let scenario = scenario::inferred(&table, above)?;
+    layers::lay_over_source(&mut table, above.clone());
+    if let Some(scenario) = scenario {
+        table.insert("scenario".into(), Value::from(scenario));
+    }
+    Ok(table)
+}
+
+fn planned(table: &Table, out: &Path, name: &str) -> anyhow::Result<Planned> {
+    let config = Config::from_table(table.clone()).map_err(|error| explain_unknown(table, error))?;
+    let mut config = config.resolve()?;
+    let settings = &mut config.settings;
+    if data::info(&settings.dataset)?.needs_directory && settings.data_dir.is_none() {
+        settings.data_dir = Some(data_dir());
+    }
+    let folder = RunFolder::new(out, name, &config);
+    let title = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
+    Ok(Planned { title: title.unwrap_or_default(), folder, config })
 }
 
 /// Where data sets lie unless a flag or a file says otherwise.
@@ -200,14 +224,6 @@ fn seeds(table: &mut Table) -> anyhow::Result<Seeds> {
         (None, None) => return Ok(Seeds(vec![dpcl::Settings::default().seed])),
     };
     Seeds::of_value(&value).map_err(|problem| dpcl::Error::bad_key(key, problem).into())
-}
-
-fn text(table: &mut Table, key: &str) -> anyhow::Result<Option<String>> {
-    match table.remove(key) {
-        None => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(dpcl::Error::bad_key(key, "must be a string").into()),
-    }
 }
 
 /// A whole number where 0 means: whatever suits the machine.

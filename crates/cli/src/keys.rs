@@ -3,15 +3,16 @@
 use dpcl::Settings;
 use serde::{Deserialize, Deserializer, de};
 
-/// Keys about the grid, allowed in files beside those of a run.
-const OF_GRIDS: [&str; 4] = ["seeds", "name", "out", "jobs"];
+/// Keys that speak about a grid as a whole: a file may set them, what stands for a method in a grid may not.
+pub const OF_GRIDS: [&str; 6] = ["seed", "seeds", "threads", "name", "out", "jobs"];
 
-/// Keys common to all methods, then those about grids.
+/// Keys common to all methods, then those only grids have.
 pub fn known() -> Vec<&'static str> {
     let mut fields = Fields(&[]);
     // Reading always fails: it only goes as far as asking for the fields.
     let _ = Settings::deserialize(&mut fields);
-    fields.0.iter().copied().chain(OF_GRIDS).collect()
+    let only_of_grids = OF_GRIDS.into_iter().filter(|key| !fields.0.contains(key));
+    fields.0.iter().copied().chain(only_of_grids).collect()
 }
 
 /// The key that was probably meant.
@@ -53,8 +54,8 @@ mod tests {
 
     #[test]
     fn keys_of_runs_and_of_grids_are_known() {
-        for key in ["method", "eval_period", "blurry_order", "seeds", "jobs"] {
-            assert!(known().contains(&key), "{key}");
+        for key in ["method", "eval_period", "blurry_order", "seed", "seeds", "jobs"] {
+            assert_eq!(known().into_iter().filter(|known| *known == key).count(), 1, "{key}");
         }
     }
 

@@ -89,6 +89,15 @@ fn merge(below: &mut Table, above: Table) {
     }
 }
 
+/// Takes a string out of a table.
+pub fn take_text(table: &mut Table, key: &str) -> anyhow::Result<Option<String>> {
+    match table.remove(key) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(dpcl::Error::bad_key(key, "must be a string").into()),
+    }
+}
+
 /// Reads `key=value` assignments with dotted keys. A value that is not TOML is taken as a bare string.
 pub fn assignments(list: &[String]) -> anyhow::Result<Table> {
     let mut table = Table::new();

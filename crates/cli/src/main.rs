@@ -16,6 +16,7 @@ mod scenario;
 mod seeds;
 mod show;
 mod signals;
+mod variant;
 
 use std::process::ExitCode;
 

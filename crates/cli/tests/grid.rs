@@ -137,3 +137,54 @@ fn configurations_with_labels_share_a_table_and_a_failing_run_stops_no_other() {
     assert!(answer.talk().contains("hint: lower `lr`"), "{}", answer.stderr);
     assert!(place.read("records/both/wild-seed1/error.txt").starts_with("error: the loss became"));
 }
+
+#[test]
+fn a_preset_or_file_of_one_method_is_compared_like_a_method() {
+    let place = Place::new();
+    place.write("mine.toml", "method = \"er\"\nlr = 0.001\nmemory = 7\n");
+    run(&place, "--method er,dpcl,dpcl-literal,mine.toml --set dpcl.heads=2 --name readings").done();
+    let key = |title: &str, key: &str| {
+        let config: toml::Table =
+            place.read(&format!("runs/readings/{title}-seed1/config.toml")).parse().unwrap();
+        let value = key.split('.').fold(toml::Value::Table(config), |value, part| value[part].clone());
+        value.to_string()
+    };
+    assert_eq!(key("er", "lr"), "0.0003");
+    assert_eq!(key("mine", "lr"), "0.001");
+    assert_eq!((key("mine", "method"), key("mine", "classes")), ("\"er\"".into(), "4".into()));
+    assert_eq!(key("mine", "memory"), "20", "the command line has the last word");
+    assert_eq!((key("dpcl", "dpcl.noise"), key("dpcl", "rate")), ("\"nfm\"".into(), "\"exp-reset\"".into()));
+    let letter = (key("dpcl-literal", "dpcl.noise"), key("dpcl-literal", "rate"));
+    assert_eq!(letter, ("\"paper\"".into(), "\"pima\"".into()));
+    assert_eq!((key("dpcl", "dpcl.heads"), key("dpcl-literal", "dpcl.heads")), ("2".into(), "2".into()));
+}
+
+#[test]
+fn the_command_line_overrules_what_stands_for_a_method() {
+    let place = Place::new();
+    let says = |keys: &str, flags: &str, line: &str| {
+        place.write("mine.toml", &format!("method = \"er\"\n{keys}\n"));
+        let shown = place.say(&format!("check --method mine.toml {flags}")).done().stdout;
+        shown.lines().any(|shown| shown.starts_with(line))
+    };
+    assert!(says("model = \"resnet18\"", "--width 8", "width = 8"));
+    assert!(says("model = \"resnet18\"", "--model slim --width 8", "width = 8"));
+    assert!(says("updates_per_sample = 2.0", "--updates 5", "updates = 5.0"));
+    assert!(!says("width = 8", "--model slim", "width"), "a network named above comes with its own width");
+    assert!(says("scenario = \"disjoint\"", "--n 50 --m 10", "scenario = \"i-blurry\""));
+}
+
+#[test]
+fn several_configurations_with_the_same_variants_keep_apart() {
+    let place = Place::new();
+    place.write("a.toml", "name = \"x\"\nmemory = 20\n");
+    place.write("b.toml", "name = \"x\"\nmemory = 30\n");
+    let shown = place.say("check a.toml b.toml --method er,dpcl-literal").done();
+    for title in ["a-er-seed1", "a-dpcl-literal-seed1", "b-er-seed1", "b-dpcl-literal-seed1"] {
+        assert!(shown.whole().contains(title), "{}", shown.whole());
+    }
+    place.write("wrong.toml", "method = \"er\"\nlr = -1.0\n");
+    let refused = place.say("check --method er,wrong.toml");
+    assert_eq!(refused.code, 2, "{}", refused.whole());
+    assert!(refused.talk().contains("wrong.toml"), "{}", refused.stderr);
+}

@@ -4,10 +4,10 @@
 
 mod support;
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
 use dpcl::{
-    Config, Image, Learner, Prediction, Shape,
+    Config, Image, Label, Learner, Prediction, Shape,
     checkpoint::Checkpoint,
     data::{self, Dataset},
 };
@@ -66,10 +66,19 @@ fn every_image_gets_the_learners_answer_by_the_class_s_name() {
     let objects: Vec<Value> = answer.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(objects.len(), 2);
     assert_eq!(objects[1]["file"], names[2]);
+    let class = |label: &Label| set.classes[label.number().unwrap()].as_str();
+    let met: BTreeSet<&str> = learner.labels().iter().map(class).collect();
     for object in &objects {
         assert!(set.classes.iter().any(|class| object["class"] == class.as_str()), "{object}");
         assert!((0.0..=1.0).contains(&object["probability"].as_f64().unwrap()), "{object}");
         assert!(object["disagreement"].is_f64() && object["entropy"].is_f64(), "{object}");
+        let probabilities = object["probabilities"].as_object().unwrap();
+        assert_eq!(probabilities.keys().map(String::as_str).collect::<BTreeSet<_>>(), met, "{object}");
+        let values: Vec<f64> = probabilities.values().map(|value| value.as_f64().unwrap()).collect();
+        assert!((values.iter().sum::<f64>() - 1.0).abs() < 1e-4, "{object}");
+        let own = &probabilities[object["class"].as_str().unwrap()];
+        assert_eq!(own, &object["probability"], "{object}");
+        assert!(values.iter().all(|&value| value <= own.as_f64().unwrap()), "{object}");
     }
 }
 

@@ -45,16 +45,17 @@ pub enum Format {
     Json,
 }
 
-/// One thing with a name: what people read, and further facts for programs.
+/// One thing with a name: what people read, in paragraphs, and further facts for programs.
 struct Entry {
     name: &'static str,
     about: String,
+    more: Option<String>,
     facts: Value,
 }
 
 impl Entry {
     fn plain(name: &'static str, about: &str) -> Self {
-        Self { name, about: about.to_owned(), facts: json!({}) }
+        Self { name, about: about.to_owned(), more: None, facts: json!({}) }
     }
 }
 
@@ -103,8 +104,11 @@ fn methods() -> Vec<Entry> {
             "section": info.section,
             "memory_scheme": info.memory_scheme,
             "rate": info.rate,
+            "departures": info.departures,
         });
-        Entry { name: info.name, about: format!("{}{told}{answers}", info.about), facts }
+        let departures = info.departures.join("; ");
+        let more = (!departures.is_empty()).then(|| format!("departs from its paper: {departures}"));
+        Entry { name: info.name, about: format!("{}{told}{answers}", info.about), more, facts }
     };
     dpcl::methods::METHODS.iter().map(entry).collect()
 }
@@ -113,7 +117,7 @@ fn datasets() -> Vec<Entry> {
     let entry = |info: &dpcl::data::DatasetInfo| {
         let fetch = if info.fetchable { " (`dpcl data fetch`)" } else { "" };
         let facts = serde_json::to_value(info).unwrap_or_default();
-        Entry { name: info.name, about: format!("{}{fetch}", info.about), facts }
+        Entry { name: info.name, about: format!("{}{fetch}", info.about), more: None, facts }
     };
     dpcl::data::list().iter().map(entry).collect()
 }
@@ -146,9 +150,11 @@ fn text(entries: &[Entry], width: usize) -> String {
     let mut text = String::new();
     for entry in entries {
         let mut name = entry.name;
-        for line in output::wrap(&entry.about, width.saturating_sub(column).max(20)) {
-            text.push_str(&format!("{name:<column$}{line}\n"));
-            name = "";
+        for paragraph in std::iter::once(&entry.about).chain(&entry.more) {
+            for line in output::wrap(paragraph, width.saturating_sub(column).max(20)) {
+                text.push_str(&format!("{name:<column$}{line}\n"));
+                name = "";
+            }
         }
     }
     text
@@ -181,7 +187,10 @@ mod tests {
 
     #[test]
     fn text_is_set_in_two_columns_within_the_width() {
-        let entries = [Entry::plain("a", "one two three four five six"), Entry::plain("long", "seven")];
-        assert_eq!(text(&entries, 26), "a     one two three four\n      five six\nlong  seven\n");
+        let long = Entry { more: Some("eight nine ten eleven".to_owned()), ..Entry::plain("long", "seven") };
+        let entries = [Entry::plain("a", "one two three four five six"), long];
+        let expected =
+            "a     one two three four\n      five six\nlong  seven\n      eight nine ten\n      eleven\n";
+        assert_eq!(text(&entries, 26), expected);
     }
 }

@@ -4,11 +4,11 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use clap::ValueEnum;
 use dpcl::{
-    Error, Prediction,
+    Error, Label, Prediction,
     checkpoint::Checkpoint,
     data::{self, Ahead, OnBadImage},
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::{failure, output};
 
@@ -40,6 +40,7 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 One line an image: file, class, probability of that class, how much the
 learner's heads disagree and the entropy of all classes' probabilities (nats).
+As JSON also `probabilities`, those of all classes by name.
 Images are resized to the learner's size, as those of a folder data set are.
 
 Examples:
@@ -71,6 +72,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
     if arguments.format == Format::Csv {
         output::data("file,class,probability,disagreement,entropy\n")?;
     }
+    let class_name = |label: &Label| checkpoint.class_name(label);
     let skip = arguments.on_bad_image == "skip";
     let mut answered = 0;
     for (first, chunk) in (0..).step_by(ROWS).zip(paths.chunks(ROWS)) {
@@ -91,8 +93,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
         let answers = learner.predict_all(&images)?;
         let mut text = String::new();
         for (name, answer) in names.iter().zip(&answers) {
-            let class = checkpoint.class_name(&answer.label);
-            text.push_str(&line(arguments.format, name, &class, answer));
+            text.push_str(&line(arguments.format, name, &class_name, answer));
         }
         output::data(&text)?;
         answered += answers.len();
@@ -103,21 +104,25 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(if answered == 0 { failure::FAILED } else { failure::DONE })
 }
 
-fn line(format: Format, file: &str, class: &str, answer: &Prediction) -> String {
+fn line(format: Format, file: &str, class_name: &dyn Fn(&Label) -> String, answer: &Prediction) -> String {
     let Prediction { label, probabilities, disagreement, entropy } = answer;
+    let class = class_name(label);
     let own = probabilities.iter().find(|(other, _)| other == label);
     let probability = own.map_or(0.0, |(_, probability)| *probability);
     let mut text = String::new();
     let written = match format {
         Format::Csv => {
-            let (file, class) = (field(file), field(class));
+            let (file, class) = (field(file), field(&class));
             writeln!(text, "{file},{class},{probability},{disagreement},{entropy}")
         }
         Format::Json => {
+            let named = |(label, probability): &(Label, f32)| (class_name(label), json!(probability));
+            let probabilities: Map<String, Value> = probabilities.iter().map(named).collect();
             let object = json!({
                 "file": file,
                 "class": class,
                 "probability": probability,
+                "probabilities": probabilities,
                 "disagreement": disagreement,
                 "entropy": entropy,
             });
@@ -138,8 +143,6 @@ fn field(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dpcl::Label;
-
     use super::*;
 
     #[test]
@@ -150,9 +153,10 @@ mod tests {
             disagreement: 0.125,
             entropy: 0.5,
         };
-        assert_eq!(line(Format::Csv, "a, b.png", "eel", &answer), "\"a, b.png\",eel,0.75,0.125,0.5\n");
-        let json: serde_json::Value =
-            serde_json::from_str(&line(Format::Json, "a\n.png", "eel", &answer)).unwrap();
+        let name = |label: &Label| ["elk", "eel"][label.number().unwrap()].to_owned();
+        assert_eq!(line(Format::Csv, "a, b.png", &name, &answer), "\"a, b.png\",eel,0.75,0.125,0.5\n");
+        let json: Value = serde_json::from_str(&line(Format::Json, "a\n.png", &name, &answer)).unwrap();
         assert_eq!((&json["file"], &json["probability"]), (&json!("a\n.png"), &json!(0.75)));
+        assert_eq!(json["probabilities"], json!({ "elk": 0.25, "eel": 0.75 }));
     }
 }
