@@ -4,7 +4,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use dpcl::methods::METHODS;
 use dpcl::random::Random;
+use dpcl::rate::RATES;
 use dpcl::state::State;
 use dpcl::{Config, Error, Image, Learner, Observation, Progress, Run, Shape, Watch};
 
@@ -166,6 +168,32 @@ fn every_memory_scheme_serves_er_and_dpcl() {
             );
         }
     }
+}
+
+/// A rate is refused only where what it follows is not there.
+#[test]
+fn every_rate_serves_every_method_that_measures_what_it_follows() {
+    let samples = samples(32);
+    let mut refused = Vec::new();
+    for method in METHODS {
+        for rate in RATES {
+            let text = format!("method = '{}'\nrate = '{}'", method.name, rate.name);
+            if config(&text).resolve().is_err() {
+                refused.push((rate.name, method.name));
+                continue;
+            }
+            let mut learner = learner(&text);
+            learn(&mut learner, &samples);
+            learner.finish().unwrap();
+            assert!(learner.updates() >= 24, "{text}");
+        }
+    }
+    refused.sort_unstable();
+    let one_head = ["bic", "clib", "der++", "er", "er-cpr", "ewc++", "finetune", "gdumb", "joint", "mir"];
+    let nothing_measured = ["finetune", "gdumb", "joint"].map(|method| ("clib", method));
+    let expected: Vec<_> =
+        nothing_measured.into_iter().chain(one_head.map(|method| ("pima", method))).collect();
+    assert_eq!(refused, expected);
 }
 
 /// Methods that learn when the stream pauses.

@@ -100,6 +100,32 @@ fn every_reading_resumes_exactly_across_a_task_end() {
     }
 }
 
+/// Samples that are set aside earn steps which wait for the next buffer, many at the start of a task.
+#[test]
+fn bic_resumes_exactly_after_any_sample() {
+    let samples = samples(60);
+    let text = "method = 'bic'\n[bic]\nval_frac = 0.3";
+    let new = || {
+        let mut config = config(text);
+        config.settings.updates = Some(3.0);
+        Learner::new(&config, Shape { channels: 3, height: SIZE, width: SIZE }).unwrap()
+    };
+    let (mut whole, mut resumed) = (new(), new());
+    for (position, (image, class)) in samples.iter().enumerate() {
+        if position == 30 {
+            whole.task_end().unwrap();
+            resumed.task_end().unwrap();
+        }
+        whole.observe(image, *class).unwrap();
+        resumed.observe(image, *class).unwrap();
+        let mut next = new();
+        next.restore(&state(&resumed)).unwrap_or_else(|error| panic!("sample {position}: {error}"));
+        resumed = next;
+    }
+    assert!(whole.updates() > 100);
+    assert!(state(&whole) == state(&resumed));
+}
+
 #[test]
 fn bic_corrects_the_new_classes_after_the_first_task() {
     let samples = samples(80);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Chance, Offer, Place, Scheme, View, largest_class};
 use crate::{
-    error::Result,
+    error::{Error, Result},
     state::{Persist, State},
 };
 
@@ -91,6 +91,16 @@ impl Scheme for Clib {
 
     fn trained(&mut self, slots: &[usize]) {
         self.moving.drawn.extend(slots);
+    }
+
+    fn fit(&self, filled: usize) -> Result<()> {
+        let Moving { scores, losses, drawn } = &self.moving;
+        let inside = losses.len() <= filled && drawn.iter().all(|&slot| slot < filled);
+        if scores.len() == filled && inside {
+            return Ok(());
+        }
+        let problem = format!("does not go with {filled} filled slots");
+        Err(Error::BadState { key: "scheme.moving".into(), problem })
     }
 
     fn refreshed(&mut self, losses: &[f64], changed: &BTreeSet<usize>) {

@@ -116,6 +116,14 @@ pub trait Scheme: Persist + Send + Sync {
     /// The samples in these slots were trained on.
     fn trained(&mut self, _slots: &[usize]) {}
 
+    /// Refuses a loaded state that does not go with so many filled slots.
+    ///
+    /// # Errors
+    /// [`Error::BadState`] for what does not fit.
+    fn fit(&self, _filled: usize) -> Result<()> {
+        Ok(())
+    }
+
     /// The loss of every stored sample in evaluation mode; `changed` slots were filled since they were measured last.
     fn refreshed(&mut self, _losses: &[f64], _changed: &BTreeSet<usize>) {}
 }
@@ -345,7 +353,8 @@ impl Persist for Memory {
         self.slots = images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
         self.policy = state.get("policy")?;
         self.draws = state.get("draws")?;
-        state.load_part("scheme", &mut *self.scheme)
+        state.load_part("scheme", &mut *self.scheme)?;
+        self.scheme.fit(filled)
     }
 }
 

@@ -8,9 +8,10 @@
 //! second task. Before answering, z_c ← α·z_c + β for the classes first met in the present task. Memory: reservoir,
 //! less a tenth that holds the samples for α and β. Rate: exponential decay that starts over at every new class.
 //!
-//! With `pfi` and `bsc` activations and heads are perturbed as in DPCL: the teacher sees the same disturbance, α and β are
-//! fitted to the mean weights averaged over heads and hold for every drawn head, and the rate may be `pima`. With
-//! `rm_rebuild` the memory is chosen anew at task ends, by the network's own answers, which are not corrected.
+//! With `pfi` and `bsc` activations and heads are perturbed as in the paper of DPCL: the teacher sees the same
+//! disturbance, α and β are fitted to the mean weights averaged over heads and hold for every drawn head, and the rate
+//! may be `pima`. With `rm_rebuild` the memory is chosen anew at task ends, by the network's own answers, which are not
+//! corrected.
 //!
 //! Departures from the paper, all but the last those of i-Blurry: the two terms have equal weight; memory is a reservoir
 //! instead of herding; the fit has no penalty on β. The teacher answers in evaluation mode. A task counts as present
@@ -177,13 +178,14 @@ impl Bic {
             Some(pima) => Box::new(pima),
             None => rate::build(rate_name(config)?, settings)?,
         };
+        let validation = Validation::new(aside, settings.seed);
         Ok(Self {
-            replay: Replay::told_task_ends(config, memory, rate)?,
+            replay: Replay::told_task_ends(config, memory, rate)?.setting_aside(validation.most()),
             perturbed,
             config: own,
             seed: settings.seed,
             form: (architecture, device::named(&settings.device)?),
-            validation: Validation::new(aside, settings.seed),
+            validation,
             teacher: None,
             task: Task::default(),
             fitted: OnceLock::new(),
@@ -309,6 +311,11 @@ impl Method for Bic {
     }
 
     fn fit(&self, core: &Core) -> Result<()> {
+        let known = core.model.heads.classes();
+        if let Some(class) = self.task.classes.iter().find(|&&class| class >= known) {
+            let problem = format!("names class {class} of {known}");
+            return Err(Error::BadState { key: "task".into(), problem });
+        }
         self.perturbed.fit(&core.model.heads)
     }
 

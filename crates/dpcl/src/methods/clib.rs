@@ -6,8 +6,8 @@
 //!
 //! Loss: mean cross-entropy over a batch drawn from memory, in CutMix form half of the time. Every sample goes into the
 //! memory the moment it arrives and is trained on only from there. Memory: `clib`. Rate: `clib`; new classes do not
-//! reset it. With `pfi` and `bsc` activations and heads are perturbed as in DPCL; stored samples are then measured by the
-//! mean loss of the present heads, and the rate may be `pima`.
+//! reset it. With `pfi` and `bsc` activations and heads are perturbed as in the paper of DPCL; stored samples are then
+//! measured by the mean loss of the present heads, and the rate may be `pima`.
 //!
 //! Departures from the paper: none in the defaults. Measuring the loss of every stored sample after each step is most
 //! of the cost; `imp_period` makes it rarer.

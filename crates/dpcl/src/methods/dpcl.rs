@@ -7,17 +7,18 @@
 //! were perturbed and mixed at one random depth ([`crate::perturb::Pfi`]). Predictions average over draws of the heads'
 //! weights ([`crate::perturb::Bsc`]). Memory: reservoir. Rate: exponential decay that starts over at every new class.
 //!
-//! Departures from the paper, settled together by what they measure (REPRODUCE.md); `dpcl-literal` has the last only:
-//! - the memory is a reservoir instead of `pim`, the samples whose heads disagree most, balanced over classes;
-//! - the rate is `exp-reset` instead of `pima`, which follows disagreement;
-//! - noise is that of the authors' public code (`noise = "nfm"`), weaker than the paper's and the same for all classes;
-//! - heads are averaged over their last 20 snapshots (`bsc_window`) instead of their whole history;
-//! - activations are perturbed at depths 0 to 2 (`layers`) as in that code, where the paper speaks of all.
+//! Departures from the paper, settled together by what they measure (REPRODUCE.md):
+//! - `memory_scheme`: a reservoir instead of `pim`, the samples whose heads disagree most, balanced over classes;
+//! - `rate`: `exp-reset` instead of `pima`, which follows disagreement;
+//! - `noise`: that of the authors' public code (`nfm`), weaker than the paper's and the same for all classes;
+//! - `bsc_window`: heads are averaged over their last 20 snapshots instead of their whole history;
+//! - `head_keep_adam`: moments of heads start over when a class is met, as in `er`; the paper does not say;
+//! - `layers`: depths 0 to 2 as in that code, where the paper speaks of all; so in `dpcl-literal`, which has no other.
 //!
 //! What the paper leaves open has a key each: `period`, `rank`, `draws`, `gamma`, `kappa`, `omega` and `lr_clamp` are
-//! in no public source, nor is whether Adam keeps its moments of heads that grow (`head_keep_adam`; not by default).
+//! in no public source.
 //! Disagreement is measured before the step, with the weights the training pass used, and only when memory or rate
-//! follow it. A sample offered to the memory without a step since it arrived counts as undisputed.
+//! follow it. A sample offered to the memory without a step since it arrived counts as undisputed and has no history yet.
 
 mod config;
 
@@ -50,11 +51,12 @@ pub const INFO: MethodInfo = MethodInfo {
     name: "dpcl",
     about: "replay with perturbed activations and heads, which knows where its heads disagree",
     departures: &[
-        "the memory is a reservoir instead of `pim`",
-        "the rate is `exp-reset` instead of `pima`",
-        "noise is damped as in the authors' public code (`nfm`)",
-        "heads are averaged over their last 20 snapshots instead of all",
-        "activations are perturbed at depths 0 to 2 as in that code",
+        "`memory_scheme` is `reservoir` instead of `pim`",
+        "`rate` is `exp-reset` instead of `pima`",
+        "`dpcl.noise` is damped as in the authors' public code (`nfm`)",
+        "`dpcl.bsc_window` averages the last 20 snapshots of heads instead of all",
+        "`head_keep_adam` is off (the paper does not say)",
+        "`dpcl.layers` are 0 to 2 as in that code instead of all",
     ],
     knowledge: Knowledge::None,
     answers: Answers::AnyTime,
@@ -123,7 +125,7 @@ impl Dpcl {
     fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {
         let Self { replay, inner, .. } = self;
         let size = core.batcher.size();
-        let mut disagreement = inner.measures.then(|| vec![0.0; full.items.len()]);
+        let mut disagreement = None;
         let steps = replay.iterate_with(core, full, |model, batch, memory, rate| {
             let (loss, measured) = inner.step(model, batch, size, memory, rate);
             disagreement = measured;

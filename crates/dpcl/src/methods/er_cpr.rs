@@ -28,7 +28,7 @@ use crate::{
 pub const INFO: MethodInfo = MethodInfo {
     name: "er-cpr",
     about: "experience replay whose answers are pulled towards doubt",
-    departures: &["its term is added to replay"],
+    departures: &["the paper adds its term to five other methods, never to replay"],
     knowledge: Knowledge::None,
     answers: Answers::AnyTime,
     section: "cpr",

@@ -151,6 +151,10 @@ impl Method for EwcPlusPlus {
         Some(&self.replay.memory)
     }
 
+    fn fit(&self, core: &Core) -> Result<()> {
+        self.anchor.fit(core.model.encoder().weights())
+    }
+
     fn extra_parameters(&self) -> Parameters {
         Parameters { state: self.anchor.parameters(), ..Parameters::default() }
     }
@@ -215,6 +219,22 @@ impl Anchor {
                 None => (total > 0.0).then_some(squared),
             };
         }
+    }
+
+    /// Refuses tables that are not of the weights' shapes.
+    fn fit(&self, weights: &Weights) -> Result<()> {
+        let shapes: Vec<[usize; 2]> = weights.iter().map(|weight| weight.value.dims()).collect();
+        let tables = [("fisher", &self.fisher), ("importance", &self.importance), ("place", &self.place)];
+        for (name, table) in tables {
+            let fits = |(tensor, shape): (&Option<Tensor<2>>, &[usize; 2])| {
+                tensor.as_ref().is_none_or(|tensor| tensor.dims() == *shape)
+            };
+            if !(table.is_empty() || table.len() == shapes.len() && table.iter().zip(&shapes).all(fits)) {
+                let problem = "is not of the shapes of the encoder's weights".into();
+                return Err(Error::BadState { key: name.into(), problem });
+            }
+        }
+        Ok(())
     }
 
     /// Ties the weights to where they are.

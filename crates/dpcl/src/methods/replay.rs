@@ -92,6 +92,11 @@ impl Replay {
         Ok(Self { buffer, memory, rate, memory_rows, refresh, rebuild: None })
     }
 
+    /// The same for a method that keeps up to `most` samples from the buffer, by [`Replay::arrive_unused`].
+    pub fn setting_aside(self, most: usize) -> Self {
+        Self { buffer: self.buffer.setting_aside(most), ..self }
+    }
+
     /// A sample arrives: heads grow and the rate hears of a new class; a full buffer is handed out.
     pub fn arrive(&mut self, core: &mut Core, sample: Sample) -> Option<Full<Sample>> {
         self.meet(core, sample.class);
@@ -101,7 +106,7 @@ impl Replay {
     /// A sample arrives that is not trained on itself; it earns its training steps like any other.
     pub fn arrive_unused(&mut self, core: &mut Core, class: usize) {
         self.meet(core, class);
-        self.buffer.earn();
+        self.buffer.set_aside();
     }
 
     fn meet(&mut self, core: &mut Core, class: usize) {

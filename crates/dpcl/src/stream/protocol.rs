@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct StreamBuffer<T> {
     capacity: usize,
     updates_per_sample: f64,
+    most_aside: u64,
     credit: Credit,
     items: Vec<T>,
 }
@@ -34,6 +35,9 @@ pub struct Credit {
     pub samples: u64,
     /// Training steps handed out.
     pub updates: u64,
+    /// Samples among those of the present buffer that were set aside instead of taken in.
+    #[serde(default)]
+    pub aside: u64,
 }
 
 /// A step that lacks less than this is granted: it covers decimals such as 0.29 · 100 = 28.999… that binary floats
@@ -54,6 +58,7 @@ impl Credit {
     fn spend(&mut self, updates_per_sample: f64) -> usize {
         let whole = (self.left(updates_per_sample) + SHORTFALL).max(0.0) as usize;
         self.updates += whole as u64;
+        self.aside = 0;
         whole
     }
 }
@@ -61,7 +66,13 @@ impl Credit {
 impl<T> StreamBuffer<T> {
     /// An empty buffer for `capacity` samples (taken as at least 1), each worth `updates_per_sample` training steps.
     pub fn new(capacity: usize, updates_per_sample: f64) -> Self {
-        Self { capacity: capacity.max(1), updates_per_sample, credit: Credit::default(), items: Vec::new() }
+        let capacity = capacity.max(1);
+        Self { capacity, updates_per_sample, most_aside: 0, credit: Credit::default(), items: Vec::new() }
+    }
+
+    /// The same for a stream of which up to `most` samples are ever set aside.
+    pub fn setting_aside(self, most: usize) -> Self {
+        Self { most_aside: most as u64, ..self }
     }
 
     /// Takes one sample in; hands the buffer out when that fills it.
@@ -72,8 +83,9 @@ impl<T> StreamBuffer<T> {
     }
 
     /// Counts a sample that earns its steps without being taken in.
-    pub fn earn(&mut self) {
+    pub fn set_aside(&mut self) {
         self.credit.samples += 1;
+        self.credit.aside += 1;
     }
 
     /// Hands a partly filled buffer out, with the whole steps its samples and earlier rests have earned.
@@ -97,12 +109,14 @@ impl<T> StreamBuffer<T> {
     }
 
     /// Whether a saved buffer of the same capacity and rate could have stood there: it was not full, and what it had
-    /// earned and not spent is what its samples and less than one step from before are worth.
+    /// earned and not spent is what its samples, those set aside meanwhile and less than one step from before are worth.
     pub fn could_stand_at(&self, items: usize, credit: Credit) -> bool {
-        let earned = items as f64 * self.updates_per_sample;
-        items < self.capacity
-            && items as u64 <= credit.samples
-            && (-0.5..earned + 1.5).contains(&credit.left(self.updates_per_sample))
+        if items >= self.capacity || credit.aside > self.most_aside {
+            return false;
+        }
+        let arrived = items as u64 + credit.aside;
+        let earned = arrived as f64 * self.updates_per_sample;
+        arrived <= credit.samples && (-0.5..earned + 1.5).contains(&credit.left(self.updates_per_sample))
     }
 
     /// Continues where a saved buffer of the same capacity and rate stood.
@@ -128,9 +142,9 @@ mod tests {
     #[test]
     fn samples_kept_out_earn_steps_for_the_others() {
         let mut buffer = StreamBuffer::new(2, 1.0);
-        buffer.earn();
+        buffer.set_aside();
         buffer.push('a');
-        buffer.earn();
+        buffer.set_aside();
         assert_eq!(buffer.push('b'), Some(Full { items: vec!['a', 'b'], updates: 4 }));
     }
 
@@ -162,6 +176,22 @@ mod tests {
         assert!(!buffer.could_stand_at(4, Credit { samples: u64::MAX, ..credit }));
         assert!(!buffer.could_stand_at(4, Credit { updates: u64::MAX, ..credit }));
         assert!(!StreamBuffer::<usize>::new(8, 3.0).could_stand_at(4, credit), "of another rate");
+    }
+
+    #[test]
+    fn what_was_set_aside_counts_where_a_buffer_could_have_stood() {
+        let mut buffer = StreamBuffer::new(4, 3.0).setting_aside(40);
+        for sample in 0..100 {
+            let (items, credit) = (buffer.items().len(), buffer.credit());
+            assert!(buffer.could_stand_at(items, credit), "{sample}");
+            assert_eq!(StreamBuffer::<usize>::new(4, 3.0).could_stand_at(items, credit), credit.aside == 0);
+            match sample < 10 || (50..80).contains(&sample) {
+                true => buffer.set_aside(),
+                false => drop(buffer.push(sample)),
+            }
+        }
+        let credit = Credit { aside: 41, samples: 41, updates: 0 };
+        assert!(!buffer.could_stand_at(0, credit), "more than can be");
     }
 
     #[test]

@@ -17,7 +17,8 @@ fn image(side: usize, value: u8) -> Image {
     Image { height: side, width: side, pixels: vec![value; side * side * 3].into() }
 }
 
-/// As small as learners get; every method, with a partly filled buffer and a memory, and `dpcl` with every part it has.
+/// As small as learners get; every method, with a partly filled buffer, a memory and a task behind it, and `dpcl` with
+/// every part it has.
 fn seeds() -> Vec<Vec<u8>> {
     let learned = |method: &str| {
         let parts = if method == "dpcl" { "memory_scheme = 'pim'\nrate = 'pima'\n" } else { "" };
@@ -28,11 +29,14 @@ fn seeds() -> Vec<Vec<u8>> {
         let shape = Shape { channels: 3, height: SIDE, width: SIDE };
         let mut learner = Learner::new(&Config::from_toml(&text).unwrap(), shape).unwrap();
         for number in 0..7_u8 {
-            learner.observe(&image(SIDE, number * 30), i64::from(number % 3)).unwrap();
+            learner.observe(&image(SIDE, number * 30), i64::from(number / 2)).unwrap();
+            if number == 4 {
+                learner.task_end().unwrap();
+            }
         }
         let mut bytes = Vec::new();
         let mut checkpoint = Checkpoint::of(&learner);
-        checkpoint.classes = ["otter", "seal", "eel"].map(String::from).to_vec();
+        checkpoint.classes = ["otter", "seal", "eel", "asp"].map(String::from).to_vec();
         checkpoint.write_to(&mut bytes).unwrap();
         bytes
     };

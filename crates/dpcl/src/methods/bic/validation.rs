@@ -25,6 +25,11 @@ impl Validation {
         Self { budget, quota: 0, full: false, samples: Vec::new(), random }
     }
 
+    /// Samples it can ever take: the first share of the first, second, third … class.
+    pub fn most(&self) -> usize {
+        (1..=self.budget).map(|classes| self.budget / classes).sum()
+    }
+
     /// A class is met, which makes `classes` of them: every share shrinks, at random.
     pub fn new_class(&mut self, classes: usize) {
         self.quota = self.budget / classes;
@@ -120,14 +125,17 @@ mod tests {
         assert!(!offer(&mut validation, &mut known, 0), "its share is full");
         assert_eq!((0..4).filter(|_| offer(&mut validation, &mut known, 1)).count(), 2);
         assert!(validation.full);
+        let mut ever = 6 + 3;
         for class in 2..7 {
             let aside = (0..5).filter(|_| offer(&mut validation, &mut known, class)).count();
             let quota = 6 / known;
             assert_eq!(aside, quota);
+            ever += aside;
             assert!(
                 validation.samples.len() <= 6 && (0..known).all(|class| count(&validation, class) <= quota)
             );
         }
+        assert_eq!(ever, validation.most());
         assert!(validation.samples.is_empty(), "seven classes have no share of six samples");
     }
 }
