@@ -214,9 +214,12 @@ impl Disturbance {
         };
         let shift = perturb_mix(Tensor::zeros(shape, device), change);
         let mut uniform = Normals::new(self.key);
-        let length = shape.iter().skip(1).product();
-        let row = |level: f32| (0..length).map(|_| 1.0 + level * uniform.symmetric()).collect::<Vec<_>>();
-        let factor: Vec<f32> = multiplicative.into_iter().flat_map(row).collect();
+        let length: usize = shape.iter().skip(1).product();
+        // Row by row into one vector: a flattened iterator is not unrolled and shows in the profile.
+        let mut factor = Vec::with_capacity(rows * length);
+        for level in multiplicative {
+            factor.extend((0..length).map(|_| 1.0 + level * uniform.symmetric()));
+        }
         (Tensor::from_data(TensorData::new(factor, shape), device), shift)
     }
 }
