@@ -163,9 +163,9 @@ impl Case {
         let residual = self.residual.as_deref().map(wide);
         let forward =
             reference::block_forward(&g, &input, &weight, &scale, &shift, residual.as_deref(), self.options);
-        let rounding = 5.0 * tolerance * forward.output.size;
-        for (gradient, &from_kink) in self.gradient.iter_mut().zip(&forward.from_kink) {
-            if from_kink <= rounding {
+        for (index, gradient) in self.gradient.iter_mut().enumerate() {
+            let rounding = 5.0 * tolerance * forward.output.size(index);
+            if forward.from_kink[index] <= rounding {
                 *gradient = 0.0;
             }
         }

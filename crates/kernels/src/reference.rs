@@ -69,9 +69,9 @@ pub(crate) fn convolve_backward(
 /// Sums that a kernel should find.
 pub(crate) struct Expected {
     pub(crate) values: Vec<f64>,
-    /// What rounding is measured against: the largest value, or the largest that the same terms give when their signs
-    /// are random. Where terms happen to cancel, their rounding does not.
-    pub(crate) size: f64,
+    /// What rounding is measured against, one for all or one a channel: the largest value, or the largest that the same
+    /// terms give when their signs are random. Where terms happen to cancel, their rounding does not.
+    sizes: Vec<f64>,
 }
 
 impl Expected {
@@ -79,7 +79,18 @@ impl Expected {
     pub(crate) fn new(values: Vec<f64>, squares: &[f64]) -> Self {
         let largest = values.iter().fold(0.1_f64, |largest, value| largest.max(value.abs()));
         let size = squares.iter().fold(largest, |size, squares| size.max(squares.sqrt()));
-        Self { values, size }
+        Self { values, sizes: vec![size] }
+    }
+
+    /// The same with the size of the terms of each channel.
+    fn by_channel(values: Vec<f64>, terms: impl Iterator<Item = f64>) -> Self {
+        let Self { values, sizes } = Self::new(values, &[]);
+        Self { values, sizes: terms.map(|term| sizes[0].max(term)).collect() }
+    }
+
+    /// What the rounding of a value is measured against.
+    pub(crate) fn size(&self, index: usize) -> f64 {
+        self.sizes[index % self.sizes.len()]
     }
 
     /// # Panics
@@ -87,11 +98,11 @@ impl Expected {
     pub(crate) fn check(&self, what: &str, found: &[f32], tolerance: f64) {
         assert_eq!(found.len(), self.values.len(), "{what}: lengths differ");
         for (index, (&found, &expected)) in found.iter().zip(&self.values).enumerate() {
-            let error = (f64::from(found) - expected).abs() / self.size;
+            let size = self.size(index);
+            let error = (f64::from(found) - expected).abs() / size;
             assert!(
                 error <= tolerance,
-                "{what}[{index}]: {found} instead of {expected} (error {error:.2e} of {})",
-                self.size
+                "{what}[{index}]: {found} instead of {expected} (error {error:.2e} of {size})"
             );
         }
     }
@@ -148,12 +159,13 @@ pub(crate) fn block_forward(
     let squares_of_mean = sum(&|_, z| z * z / pixels);
     let convolved = Expected::new(convolved, &convolve(geometry, &squares(input), &squares(weight)));
     // An error of the convolution grows with the slope of its channel.
-    let squares_of_output: Vec<f64> = slope.iter().map(|slope| (slope * convolved.size).powi(2)).collect();
+    let terms_of_output = slope.iter().map(|slope| slope.abs() * convolved.size(0));
+    let output = Expected::by_channel(output, terms_of_output);
     Forward {
         convolved,
         mean: Expected::new(mean, &squares_of_mean),
         variance: Expected::new(variance, &[]),
-        output: Expected::new(output, &squares_of_output),
+        output,
         from_kink,
     }
 }
