@@ -6,7 +6,7 @@
 use crate::format;
 use crate::group::{Group, Run, Setting};
 use crate::statistics::Estimate;
-use crate::table::{Cell, Row, Table};
+use crate::table::{Cell, Row, Table, method_notes};
 
 /// The method others are measured by.
 const REFERENCE: &str = "er";
@@ -134,6 +134,7 @@ fn footnotes(setting: &Setting, reference: Option<&Group>, costs: &[&Cost]) -> V
                 .into(),
         );
     }
+    notes.extend(method_notes(setting));
     notes
 }
 

@@ -1,4 +1,5 @@
-//! Numbers as people read them: percent with two decimals, thousands apart, units that fit the size.
+//! Numbers as people read them: percent with two decimals, thousands apart, units that fit the size; and names short
+//! enough for their place.
 
 /// 0.5312 as `53.12`.
 pub fn percent(share: f64) -> String {
@@ -42,6 +43,23 @@ fn thousands_signed(value: f64) -> String {
     format!("{sign}{}", thousands(value.abs() as u64))
 }
 
+/// The text with the mark behind it. What is more than the room is cut off the text, with an ellipsis: a mark tells
+/// what a method is told or when it answers, and must not be lost with the end of a long name.
+pub fn cut(text: &str, mark: &str, room: f64, width: impl Fn(char) -> f64) -> String {
+    let taken = |text: &str| text.chars().map(&width).sum::<f64>();
+    let room = room - taken(mark);
+    if taken(text) <= room {
+        return format!("{text}{mark}");
+    }
+    let mut left = room - width('…');
+    let fits = |letter: &char| {
+        left -= width(*letter);
+        left >= 0.0
+    };
+    let start: String = text.chars().take_while(fits).collect();
+    format!("{start}…{mark}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +82,16 @@ mod tests {
     fn short_keeps_about_three_digits() {
         let found = [0.0, 0.0003, 0.123_4, 1.0, 42.55, 123.4, -1234.5, 3e9].map(short);
         assert_eq!(found, ["0.00", "3.0e-4", "0.12", "1.00", "42.5", "123", "-1,235", "3.0e9"]);
+    }
+
+    #[test]
+    fn names_are_cut_and_marks_are_not() {
+        let found = [("er", 3.0), ("er", 2.0), ("er-long", 5.0), ("er-long", 8.0), ("er-long", 0.0)];
+        let found = found.map(|(name, room)| cut(name, "†", room, |_| 1.0));
+        assert_eq!(found, ["er†", "…†", "er-…†", "er-long†", "…†"]);
+        // An ellipsis as wide as two letters leaves room for one letter less.
+        let wide = |letter| if letter == '…' { 2.0 } else { 1.0 };
+        assert_eq!(cut("er-long", "", 5.0, wide), "er-…");
     }
 
     #[test]

@@ -31,7 +31,19 @@ const STREAM_KEYS: [&str; 13] = [
 const INCIDENTAL_KEYS: [&str; 6] = ["command", "data_dir", "label", "online", "seed", "threads"];
 
 /// Keys that the first records lack, each with the value that its absence stands for.
-const LATER_KEYS: [(&str, &str); 1] = [("on_bad_image", "fail")];
+const LATER_KEYS: [(&str, &str); 11] = [
+    ("on_bad_image", "fail"),
+    ("bic.gamma", "0.1"),
+    ("bic.lr_clamp", "[0.05, 2.0]"),
+    ("bic.lr_lag", "iteration"),
+    ("bic.lr_rule", "text"),
+    ("bic.omega", "1.0526315789473684"),
+    ("clib.gamma", "0.1"),
+    ("clib.lr_clamp", "[0.05, 2.0]"),
+    ("clib.lr_lag", "iteration"),
+    ("clib.lr_rule", "text"),
+    ("clib.omega", "1.0526315789473684"),
+];
 
 /// Dotted keys and their values as text.
 type Config = BTreeMap<String, String>;

@@ -204,7 +204,7 @@ impl Table {
         }
         let metrics = columns.iter().filter(|column| column.better.is_some()).count();
         let rows: Vec<Row> = setting.groups.iter().map(row).collect();
-        let footnotes = footnotes(setting, &names, &rows);
+        let footnotes = footnotes(setting, &names);
         Self { columns: names, metrics, rows, footnotes }
     }
 }
@@ -243,7 +243,7 @@ fn show(unit: Unit, value: f64) -> String {
     }
 }
 
-fn footnotes(setting: &Setting, columns: &[&str], rows: &[Row]) -> Vec<String> {
+fn footnotes(setting: &Setting, columns: &[&str]) -> Vec<String> {
     let spread = match setting.seeds() {
         Some(1) => "one seed",
         _ => "mean ± standard deviation over seeds",
@@ -258,15 +258,24 @@ fn footnotes(setting: &Setting, columns: &[&str], rows: &[Row]) -> Vec<String> {
                 .into(),
         );
     }
-    for (mark, meaning) in [
+    notes.extend(method_notes(setting));
+    notes
+}
+
+/// What every table of methods has to say below it: the meaning of the marks that its rows bear, and which methods
+/// seldom measure their memory.
+pub fn method_notes(setting: &Setting) -> Vec<String> {
+    let meanings = [
         ("†", "is told where tasks end"),
         ("‡", "is told the task of every sample"),
         ("§", "does not answer at any time: it learns at task ends or at the end of the stream"),
-    ] {
-        if rows.iter().any(|row| row.mark.contains(mark)) {
-            notes.push(format!("{mark} {meaning}"));
-        }
-    }
+    ];
+    let borne = |mark: &str| setting.groups.iter().any(|group| group.mark().contains(mark));
+    let mut notes: Vec<String> = meanings
+        .into_iter()
+        .filter(|(mark, _)| borne(mark))
+        .map(|(mark, meaning)| format!("{mark} {meaning}"))
+        .collect();
     notes.extend(measuring_notes(setting));
     notes
 }

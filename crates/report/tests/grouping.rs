@@ -46,6 +46,33 @@ fn different_configurations_are_never_averaged_and_are_named_apart() {
     assert!(report.terminal(80, false).contains("seeds"), "unequal numbers of seeds have a column");
 }
 
+/// A run of a method whose own keys are these.
+fn with_own(method: &'static str, seed: u64, own: &str) -> Record {
+    let record = Plan::small(method, 0.9, 0.5).record(seed);
+    with(record, method, own.parse::<toml::Table>().unwrap())
+}
+
+#[test]
+fn records_from_before_a_key_are_averaged_with_those_that_have_its_default() {
+    let published = "alpha = 1.0\nlayers = [\n    0,\n    1,\n]\n";
+    let later = format!(
+        "{published}gamma = 0.1\nlr_clamp = [\n    0.05,\n    2.0,\n]\nlr_lag = \"iteration\"\nlr_rule = \"text\"\n\
+         omega = 1.0526315789473684\n"
+    );
+    for method in ["bic", "clib"] {
+        let report = Report::new(vec![with_own(method, 1, published), with_own(method, 2, &later)]);
+        assert_eq!(names(&report), [[method]]);
+        assert_eq!(report.settings[0].seeds(), Some(2));
+
+        let other = later.replace("gamma = 0.1", "gamma = 0.5");
+        let report = Report::new(vec![with_own(method, 1, published), with_own(method, 2, &other)]);
+        assert_eq!(
+            names(&report),
+            [[format!("{method} ({method}.gamma 0.1)"), format!("{method} ({method}.gamma 0.5)")]]
+        );
+    }
+}
+
 #[test]
 fn different_streams_are_different_settings() {
     let report = Report::new(vec![er(1), with(er(1), "tasks", 5), with(er(1), "per_class", 20)]);

@@ -5,13 +5,17 @@
 
 mod made_up;
 
-use dpcl_report::{Report, read::Record, record::RunResult};
+use dpcl_report::{Report, costs, read::Record, record::RunResult};
 use made_up::Plan;
 
-fn report(knowledge: &'static str, answers: &str) -> Report {
-    let mut record = Plan { knowledge, ..Plan::small("some", 0.8, 0.6) }.record(1);
+fn record(label: &'static str, knowledge: &'static str, answers: &str) -> Record {
+    let mut record = Plan { knowledge, ..Plan::small(label, 0.8, 0.6) }.record(1);
     record.result.as_mut().unwrap().answers = answers.to_owned();
-    Report::new(vec![record])
+    record
+}
+
+fn report(knowledge: &'static str, answers: &str) -> Report {
+    Report::new(vec![record("some", knowledge, answers)])
 }
 
 fn markdown(knowledge: &'static str, answers: &str) -> String {
@@ -39,6 +43,69 @@ fn methods_that_do_not_answer_at_any_time_are_marked() {
     assert!(gdumb.contains("some†§") && gdumb.contains("† is told") && gdumb.contains(note), "{gdumb}");
     let joint = markdown("none", "end");
     assert!(joint.contains("some§") && joint.contains(note) && !joint.contains('†'), "{joint}");
+}
+
+/// The texts of the drawings of one class on a page.
+fn drawn<'a>(page: &'a str, class: &str) -> Vec<&'a str> {
+    let drawings = page.split("<svg ").skip(1).filter_map(|rest| rest.split("</svg>").next());
+    drawings
+        .filter(|drawing| {
+            let tag = drawing.split('>').next().unwrap();
+            tag.contains(&format!("class=\"{class}\""))
+        })
+        .flat_map(|drawing| drawing.split("</text>"))
+        .filter_map(|before| before.rsplit('>').next())
+        .collect()
+}
+
+#[test]
+fn a_name_too_long_for_its_place_keeps_its_mark() {
+    let long = "a-preset-with-a-remarkably-long-name";
+    let report = Report::new(vec![record(long, "task-ends", "end"), record("er", "none", "any-time")]);
+    for width in [24, 46, 80] {
+        let terminal = report.terminal(width, false);
+        let name = terminal.lines().find_map(|line| line.split_whitespace().find(|word| word.contains('…')));
+        let name = name.unwrap();
+        assert!(name.starts_with("a-pre") && name.ends_with("…†§"), "{terminal}");
+        assert!(name.chars().count() <= width / 3, "{name}");
+    }
+    let page = report.html();
+    for class in ["lines", "cost"] {
+        let cut: Vec<&str> = drawn(&page, class).into_iter().filter(|text| text.contains('…')).collect();
+        assert!(!cut.is_empty(), "{class}");
+        assert!(cut.iter().all(|name| name.starts_with("a-pre") && name.ends_with("…†§")), "{cut:?}");
+    }
+}
+
+#[test]
+fn a_short_name_is_not_cut_for_its_mark() {
+    let page = report("task-ends", "end").html();
+    for class in ["lines", "cost"] {
+        assert!(drawn(&page, class).contains(&"some†§"), "{class}");
+    }
+}
+
+#[test]
+fn single_runs_are_marked() {
+    let page = report("task-ends", "end").html();
+    assert!(page.contains("<th scope=\"row\">some†§ seed 1</th>"));
+    assert!(report("none", "any-time").html().contains("<th scope=\"row\">some seed 1</th>"));
+}
+
+#[test]
+fn the_table_of_costs_says_what_the_summary_says_of_methods() {
+    let notes = |records: Vec<Record>| costs::table(&Report::new(records).settings[0]).footnotes;
+    let er = || record("er", "none", "any-time");
+    let told = notes(vec![er(), record("gdumb", "task-ends", "task-ends"), measuring("clib", 10)]);
+    for note in [
+        "† is told where tasks end",
+        "§ does not answer at any time: it learns at task ends or at the end of the stream",
+        "clib measures its memory every 10 updates",
+    ] {
+        assert!(told.iter().any(|found| found == note), "{note}: {told:?}");
+    }
+    let plain = notes(vec![er()]);
+    assert!(plain.iter().all(|note| !note.contains(['†', '§']) && !note.contains("every")), "{plain:?}");
 }
 
 #[test]

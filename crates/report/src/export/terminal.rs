@@ -2,6 +2,7 @@
 //! the table below itself; knows nothing of the terminal but its width and whether styles are wanted.
 
 use crate::Report;
+use crate::format;
 use crate::table::{Cell, Row, Table};
 
 const BOLD: &str = "\x1b[1m";
@@ -52,27 +53,15 @@ impl Page {
                     line.push(' ');
                     line.push_str(word);
                 }
-                _ => lines.push(self.cut(word, self.width)),
+                _ => lines.push(cut(word, "", self.width)),
             }
         }
         lines.iter().map(|line| self.style(line, style) + "\n").collect()
     }
 
-    fn cut(&self, text: &str, most: usize) -> String {
-        let text: String =
-            text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-        if length(&text) <= most {
-            return text;
-        }
-        text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
-    }
-
     fn table(&self, table: &Table) -> String {
-        let names: Vec<String> = table
-            .rows
-            .iter()
-            .map(|row| self.cut(&format!("{}{}", row.name, row.mark), self.width / 3))
-            .collect();
+        let names: Vec<String> =
+            table.rows.iter().map(|row| cut(&row.name, row.mark, self.width / 3)).collect();
         let name_width = names.iter().map(|name| length(name)).max().unwrap_or(0);
         let fits = |between: &str| {
             let columns = 0..table.columns.len();
@@ -143,6 +132,12 @@ fn block_end(table: &Table, from: usize, room: usize, between: &str) -> usize {
 fn column_width(table: &Table, column: usize, between: &str) -> usize {
     let cell = |row: &Row| length(&Cell::text(&row.cells[column], between));
     table.rows.iter().map(cell).chain([length(table.columns[column])]).max().unwrap_or(0)
+}
+
+/// At most so many letters, the mark behind the text among them.
+fn cut(text: &str, mark: &str, most: usize) -> String {
+    let text: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    format::cut(&text, mark, most as f64, |_| 1.0)
 }
 
 fn length(text: &str) -> usize {

@@ -101,7 +101,8 @@ fn draw(groups: &[Group], rows: &[Class]) -> Element {
 fn row(groups: &[Group], class: &Class, x: &Scale, y: f64) -> Element {
     let means = || class.accuracies.iter().flatten().map(|estimate| x.at(estimate.mean));
     let (low, high) = (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max));
-    let name = text(LEFT - 12.0, y + 4.0, "end", &fit(&class.name, TEXT, LEFT - 12.0)).tooltip(&class.name);
+    let name =
+        text(LEFT - 12.0, y + 4.0, "end", &fit(&class.name, "", TEXT, LEFT - 12.0)).tooltip(&class.name);
     // The best group is drawn last, so that it lies on top where dots meet.
     let dots = groups.iter().zip(&class.accuracies).rev().filter_map(|(group, estimate)| {
         let estimate = (*estimate)?;

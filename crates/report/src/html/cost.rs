@@ -80,7 +80,7 @@ fn draw(groups: &[Group], bars: &[Bar], title: &str, width: f64) -> Element {
     let unit = if longest > 0.0 && longest.is_finite() { (width - LEFT - label_room) / longest } else { 0.0 };
     let rows = groups.iter().zip(bars).enumerate().map(|(place, (group, bar))| {
         let top = TOP + place as f64 * ROW;
-        let name = fit(&format!("{}{}", group.name, group.mark()), TEXT, LEFT - 10.0);
+        let name = fit(&group.name, group.mark(), TEXT, LEFT - 10.0);
         let mut x = LEFT;
         let mut row = tag("g")
             .class(series_class(group))

@@ -127,7 +127,9 @@ impl Lines<'_> {
     }
 
     fn names_width(&self) -> f64 {
-        let width = |series: &Series| text_width(&series.group.name, TEXT) + 8.0;
+        let width = |Series { group, .. }: &Series| {
+            text_width(&group.name, TEXT) + text_width(group.mark(), TEXT) + 8.0
+        };
         self.series.iter().map(width).fold(0.0, f64::max).min(170.0)
     }
 
@@ -202,7 +204,7 @@ impl Lines<'_> {
         let wanted: Vec<f64> = ends.iter().map(|end| end.2).collect();
         let placed = spread(&wanted, TEXT + 4.0, frame.top, frame.bottom);
         let name = |(&(group, x, y), at): (&(&Group, f64, f64), f64)| {
-            let name = fit(&format!("{}{}", group.name, group.mark()), TEXT, self.names_width() + 8.0);
+            let name = fit(&group.name, group.mark(), TEXT, self.names_width());
             tag("g")
                 .class(format!("{} end-name", series_class(group)))
                 .child(line(x + 3.0, y, frame.right + 14.0, at))

@@ -3,6 +3,8 @@
 
 use std::fmt::{Display, Write};
 
+use crate::format;
+
 /// One tag with its attributes and what is inside it.
 #[derive(Clone, Debug)]
 pub struct Element {
@@ -145,23 +147,16 @@ pub fn px(value: f64) -> String {
 
 /// Room a text takes, a little more than most fonts need.
 pub fn text_width(text: &str, size: f64) -> f64 {
-    let letter = |letter: char| if letter >= '\u{1100}' { 1.05 } else { 0.6 };
-    text.chars().map(letter).sum::<f64>() * size
+    text.chars().map(|letter| letter_width(letter, size)).sum()
 }
 
-/// The text, cut with an ellipsis if it takes more room than there is.
-pub fn fit(text: &str, size: f64, room: f64) -> String {
-    if text_width(text, size) <= room {
-        return text.to_owned();
-    }
-    let mut cut = String::new();
-    for letter in text.chars() {
-        if text_width(&cut, size) + text_width("…", size) + text_width(&letter.to_string(), size) > room {
-            break;
-        }
-        cut.push(letter);
-    }
-    cut + "…"
+fn letter_width(letter: char, size: f64) -> f64 {
+    size * if letter >= '\u{1100}' { 1.05 } else { 0.6 }
+}
+
+/// The text and a mark behind it; the text is cut with an ellipsis if both take more room than there is.
+pub fn fit(text: &str, mark: &str, size: f64, room: f64) -> String {
+    format::cut(text, mark, room, |letter| letter_width(letter, size))
 }
 
 #[cfg(test)]
@@ -200,9 +195,11 @@ mod tests {
 
     #[test]
     fn text_too_long_for_its_room_ends_in_an_ellipsis() {
-        assert_eq!(fit("short", 10.0, 100.0), "short");
+        assert_eq!(fit("short", "", 10.0, 100.0), "short");
         // Four letters of 6 and an ellipsis of 10.5; a fifth letter would make it 40.5.
-        assert_eq!(fit("a long name", 10.0, 40.0), "a lo…");
-        assert!(text_width(&fit("a long name", 10.0, 40.0), 10.0) <= 40.0);
+        assert_eq!(fit("a long name", "", 10.0, 40.0), "a lo…");
+        assert!(text_width(&fit("a long name", "", 10.0, 40.0), 10.0) <= 40.0);
+        // A mark of 6 takes the room of one letter.
+        assert_eq!(fit("a long name", "§", 10.0, 40.0), "a l…§");
     }
 }

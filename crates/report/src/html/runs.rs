@@ -105,8 +105,9 @@ fn row(group: &Group, run: &Run) -> Element {
         result.version.clone(),
         run.record.path.display().to_string(),
     ];
+    let name = format!("{}{} seed {}", group.name, group.mark(), result.seed);
     tag("tr")
-        .child(tag("th").with("scope", "row").text(format!("{} seed {}", group.name, result.seed)))
+        .child(tag("th").with("scope", "row").text(name))
         .children(numbers.map(|text| tag("td").text(text)))
 }
 
