@@ -54,6 +54,9 @@ pub mod perturb;
 mod process;
 pub mod random;
 pub mod rate;
+#[cfg(test)]
+#[path = "../tests/reference/mod.rs"]
+mod reference;
 pub mod run;
 pub mod state;
 pub mod stream;

@@ -1,5 +1,5 @@
-//! Perturbed interpolation, class losses, disagreement, and the memory and rate that follow it, against an independent
-//! implementation.
+//! Perturbed interpolation, disagreement, and the memory and rate that follow it, against an independent implementation.
+//! The losses of mixed rows and of classes are compared where they are computed, in `methods/perturbed.rs`.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -7,8 +7,8 @@ mod reference;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use dpcl::memory::{Chance, Keep, Memory, Offer, Pim, Place, Sample, Scheme, View};
-use dpcl::model::{cross_entropy_rows, floats, mixed_cross_entropy};
-use dpcl::perturb::{ClassLosses, Mixing, PfiConfig, Scores, Term, class_means, mix, perturb};
+use dpcl::model::floats;
+use dpcl::perturb::{ClassLosses, Mixing, PfiConfig, Scores, Term, entropy, mix, perturb};
 use dpcl::rate::{Lag, Pima, Rate, Rule};
 use dpcl_kernels::{PerturbMix, perturb_mix};
 use reference::{Case, cases, cases_named, close};
@@ -30,11 +30,6 @@ fn activations(case: &Case, device: &Device) -> Tensor<4> {
     let (numbers, rows) = (input(case, "h"), case.input["h"].as_array().unwrap().len());
     let columns = numbers.len() / rows;
     Tensor::from_data(TensorData::new(numbers, [rows, columns, 1, 1]), device)
-}
-
-fn logits(value: &Value, device: &Device) -> Tensor<3> {
-    let shape = [value, &value[0], &value[0][0]].map(|part| part.as_array().unwrap().len());
-    Tensor::from_data(TensorData::new(flat(value), shape), device)
 }
 
 fn check(case: &Case, key: &str, found: Vec<f32>) {
@@ -100,33 +95,6 @@ fn golden_pfi_without_noise_at_coefficient_one_is_the_identity_bit_for_bit() {
 }
 
 #[test]
-fn golden_mixed_label_losses() {
-    let device = Device::flex();
-    let key = "logits_heads_rows_classes";
-    for case in cases("pfi.json").iter().filter(|case| case.input.get(key).is_some()) {
-        let labels: Vec<usize> = case.input("labels");
-        let permutation: Vec<usize> = case.input("permutation");
-        let partners: Vec<usize> = permutation.iter().map(|&row| labels[row]).collect();
-        let coefficient: f64 = case.input("zeta");
-        let leaf = logits(&case.input[key], &device).autodiff().require_grad();
-        check(case, "head_mean_ce_y", floats(cross_entropy_rows(leaf.clone(), &labels)));
-        check(case, "head_mean_ce_partner", floats(cross_entropy_rows(leaf.clone(), &partners)));
-        let loss = mixed_cross_entropy(leaf.clone(), &labels, &partners, coefficient);
-        check(case, "loss", floats(loss.clone()));
-        let gradients = loss.backward();
-        check(case, "gradient_logits", floats(leaf.grad(&gradients).unwrap()));
-
-        let classes: usize = case.input("classes");
-        let mut soft = vec![vec![0.0; classes]; labels.len()];
-        for (row, soft) in soft.iter_mut().enumerate() {
-            soft[labels[row]] += coefficient;
-            soft[partners[row]] += 1.0 - coefficient;
-        }
-        case.check("soft_labels", soft);
-    }
-}
-
-#[test]
 fn golden_nfm_mixes_then_perturbs() {
     let case = cases_named("pfi.json", "nfm_alternative").remove(0);
     let mixing = Mixing { coefficient: case.input("lambda"), partners: case.input("permutation") };
@@ -139,47 +107,13 @@ fn golden_nfm_mixes_then_perturbs() {
 }
 
 #[test]
-fn golden_class_losses() {
-    let device = Device::flex();
-    for case in cases("class_loss_ema.json") {
-        let mut losses = ClassLosses::new(case.input("kappa"));
-        let iterations: Vec<Value> = case.input("iterations");
-        for (step, iteration) in iterations.iter().enumerate() {
-            let read = |key: &str| serde_json::from_value::<Vec<usize>>(iteration[key].clone()).unwrap();
-            let (labels, coefficient) = (read("labels"), iteration["zeta"].as_f64().unwrap());
-            let partners: Vec<usize> = read("permutation").into_iter().map(|row| labels[row]).collect();
-            let logits = logits(&iteration["logits_heads_rows_classes"], &device);
-            let mut terms = Vec::new();
-            for (labels, weight) in [(&labels, coefficient), (&partners, 1.0 - coefficient)] {
-                let rows = floats(cross_entropy_rows(logits.clone(), labels));
-                let term = |(&class, loss)| Term { class, weight, loss: f64::from(loss) };
-                terms.extend(labels.iter().zip(rows).map(term));
-            }
-            let means = class_means(terms.clone());
-            losses.absorb(terms);
-
-            let expected = &case.expected["after_each_iteration"][step];
-            let context = format!("{} iteration {step}", case.name);
-            let batch: serde_json::Map<String, Value> =
-                means.iter().map(|(class, (_, loss))| (class.to_string(), json!(loss))).collect();
-            close(batch, &expected["batch_class_loss"], &case.tolerance, &context);
-            let running: serde_json::Map<String, Value> = (0..10)
-                .filter_map(|class| Some((class.to_string(), json!(losses.average(class)?))))
-                .collect();
-            assert_eq!(running.len(), expected["lbar"].as_object().unwrap().len(), "{context}");
-            close(running, &expected["lbar"], &case.tolerance, &context);
-            let whole: f64 = means.values().map(|(weight, loss)| weight * loss).sum();
-            close(whole / labels.len() as f64, &expected["mixed_loss"], &case.tolerance, &context);
-        }
-    }
-}
-
-#[test]
 fn golden_disagreement() {
     for case in cases("mi.json") {
-        let scores = Scores::of(&case.input::<Vec<Vec<f64>>>("p_heads_classes"));
+        let heads: Vec<Vec<f64>> = case.input("p_heads_classes");
+        let scores = Scores::of(&heads);
         case.check("pbar", &scores.probabilities);
         case.check("entropy_pbar", scores.entropy);
+        case.check("entropy_heads", heads.iter().map(|head| entropy(head)).collect::<Vec<_>>());
         case.check("information", scores.disagreement);
     }
 }

@@ -2,9 +2,12 @@
 //!
 //! Draws are seeded and every bound is five standard errors or more, so that a failure is no accident.
 
-use burn::tensor::{Device, Tensor, TensorData};
+mod moments;
+
+use burn::tensor::{Device, Tensor};
 use dpcl::model::floats;
 use dpcl::perturb::{Disturbance, NoiseKind, Pfi, PfiConfig, mix};
+use moments::{correlation, deviation, largest, mean, waves};
 
 const DEPTH: usize = 1;
 const ROWS: usize = 4;
@@ -25,11 +28,6 @@ fn draw(pfi: &mut Pfi) -> Disturbance {
     pfi.draw(&[1.0; ROWS])
 }
 
-fn waves() -> Tensor<4> {
-    let numbers: Vec<f32> = (0..ROWS * LENGTH).map(|index| (index as f32 * 0.7).sin()).collect();
-    Tensor::from_data(TensorData::new(numbers, SHAPE), &Device::flex())
-}
-
 /// What the activations are multiplied by, less 1, and what is added to them.
 fn noise(disturbance: &Disturbance, shape: [usize; 4]) -> (Vec<f64>, Vec<f64>) {
     let device = Device::flex();
@@ -43,33 +41,13 @@ fn noise(disturbance: &Disturbance, shape: [usize; 4]) -> (Vec<f64>, Vec<f64>) {
     (factor, shift)
 }
 
-fn mean(numbers: impl Iterator<Item = f64>) -> f64 {
-    let (count, sum) = numbers.fold((0.0, 0.0), |(count, sum), number| (count + 1.0, sum + number));
-    sum / count
-}
-
-fn deviation(numbers: &[f64]) -> f64 {
-    let middle = mean(numbers.iter().copied());
-    mean(numbers.iter().map(|number| (number - middle).powi(2))).sqrt()
-}
-
-fn correlation(one: &[f64], other: &[f64]) -> f64 {
-    let middles = [one, other].map(|numbers| mean(numbers.iter().copied()));
-    let product = one.iter().zip(other).map(|(one, other)| (one - middles[0]) * (other - middles[1]));
-    mean(product) / (deviation(one) * deviation(other))
-}
-
-fn largest(numbers: &[f64]) -> f64 {
-    numbers.iter().fold(0.0, |largest, number| number.abs().max(largest))
-}
-
 #[test]
 fn without_levels_only_mixing_is_left() {
     let mut pfi = pfi(0.0, 0.0);
     for _ in 0..5 {
         let disturbance = draw(&mut pfi);
-        let mixed = floats(mix(waves(), &disturbance.mixing));
-        assert!(floats(disturbance.apply(DEPTH, waves())) == mixed, "{:?}", disturbance.mixing);
+        let mixed = floats(mix(waves(SHAPE), &disturbance.mixing));
+        assert!(floats(disturbance.apply(DEPTH, waves(SHAPE))) == mixed, "{:?}", disturbance.mixing);
     }
 }
 
@@ -79,8 +57,8 @@ fn activations_are_mixed_before_they_are_disturbed() {
     for _ in 0..5 {
         let disturbance = draw(&mut pfi);
         let (factor, shift) = noise(&disturbance, SHAPE);
-        let mixed = floats(mix(waves(), &disturbance.mixing));
-        let found = floats(disturbance.apply(DEPTH, waves()));
+        let mixed = floats(mix(waves(SHAPE), &disturbance.mixing));
+        let found = floats(disturbance.apply(DEPTH, waves(SHAPE)));
         for (index, (found, mixed)) in found.into_iter().zip(mixed).enumerate() {
             let expected = (1.0 + factor[index]) * f64::from(mixed) + shift[index];
             assert!((f64::from(found) - expected).abs() < 1e-5, "{found} for {expected} at {index}");
@@ -159,5 +137,5 @@ fn every_batch_has_noise_of_its_own_and_keeps_it() {
 fn how_hard_classes_are_does_not_matter() {
     let alike = draw(&mut pfi(SIGMA_A, SIGMA_M));
     let unlike = pfi(SIGMA_A, SIGMA_M).draw(&[0.0, 0.3, 1.0, 1.5]);
-    assert!(floats(alike.apply(DEPTH, waves())) == floats(unlike.apply(DEPTH, waves())));
+    assert!(floats(alike.apply(DEPTH, waves(SHAPE))) == floats(unlike.apply(DEPTH, waves(SHAPE))));
 }

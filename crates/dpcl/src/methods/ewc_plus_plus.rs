@@ -277,13 +277,9 @@ impl Persist for Anchor {
 }
 
 #[cfg(test)]
-#[path = "../../tests/reference/mod.rs"]
-mod reference;
-
-#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::FileLayout;
+    use crate::{model::FileLayout, reference};
 
     fn row(values: &[f64]) -> Tensor<2> {
         let values: Vec<f32> = values.iter().map(|value| *value as f32).collect();

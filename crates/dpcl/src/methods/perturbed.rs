@@ -391,3 +391,6 @@ impl RowLosses {
         terms
     }
 }
+
+#[cfg(test)]
+mod tests;
