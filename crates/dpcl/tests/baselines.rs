@@ -2,33 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod quarters;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dpcl::methods::METHODS;
-use dpcl::random::Random;
 use dpcl::rate::RATES;
 use dpcl::state::State;
-use dpcl::{Config, Error, Image, Learner, Observation, Progress, Run, Shape, Watch};
-
-const SIZE: usize = 16;
-
-/// Images of four classes: a bright quarter, and noise. Two classes come first, then the other two.
-fn samples(count: usize) -> Vec<(Image, usize)> {
-    let mut random = Random::named(9, "samples");
-    let sample = |index: usize| {
-        let class = index % 2 + 2 * usize::from(index >= count / 2);
-        let bright = |row: usize, column: usize| {
-            (row < SIZE / 2) == (class < 2) && (column < SIZE / 2) == class.is_multiple_of(2)
-        };
-        let mut pixel = |index: usize| {
-            let level = if bright(index / 3 / SIZE, index / 3 % SIZE) { 150 } else { 40 };
-            level + random.below(100) as u8
-        };
-        let pixels: Vec<u8> = (0..SIZE * SIZE * 3).map(&mut pixel).collect();
-        (Image { height: SIZE, width: SIZE, pixels: pixels.into() }, class)
-    };
-    (0..count).map(sample).collect()
-}
+use dpcl::{Config, Error, Image, Learner, Observation, Progress, Run, Watch};
+use quarters::{SHAPE, samples};
 
 fn config(text: &str) -> Config {
     let common = "model = 'slim'\nwidth = 4\nmemory = 10\nbatch = 8\nupdates = 1.0\nlr = 0.002\n";
@@ -36,7 +18,7 @@ fn config(text: &str) -> Config {
 }
 
 fn learner(text: &str) -> Learner {
-    Learner::new(&config(text), Shape { channels: 3, height: SIZE, width: SIZE }).unwrap()
+    Learner::new(&config(text), SHAPE).unwrap()
 }
 
 fn state(learner: &Learner) -> State {
