@@ -177,10 +177,15 @@ impl Anchor {
         Self { config, fisher: Vec::new(), importance: Vec::new(), place: Vec::new(), device }
     }
 
+    /// All three tables by the names they are saved under.
+    fn tables(&self) -> [(&'static str, &Table); 3] {
+        [("fisher", &self.fisher), ("importance", &self.importance), ("place", &self.place)]
+    }
+
     /// Numbers of all three tables.
     fn parameters(&self) -> u64 {
-        let tables = [&self.fisher, &self.importance, &self.place].into_iter().flatten().flatten();
-        tables.map(|table| table.dims().iter().product::<usize>() as u64).sum()
+        let tensors = self.tables().into_iter().flat_map(|(_, table)| table).flatten();
+        tensors.map(|tensor| tensor.dims().iter().product::<usize>() as u64).sum()
     }
 
     /// Adds the gradient of the penalty, 2λ·Ω·(θ − θ*), and returns the penalty.
@@ -224,8 +229,7 @@ impl Anchor {
     /// Refuses tables that are not of the weights' shapes.
     fn fit(&self, weights: &Weights) -> Result<()> {
         let shapes: Vec<[usize; 2]> = weights.iter().map(|weight| weight.value.dims()).collect();
-        let tables = [("fisher", &self.fisher), ("importance", &self.importance), ("place", &self.place)];
-        for (name, table) in tables {
+        for (name, table) in self.tables() {
             let fits = |(tensor, shape): (&Option<Tensor<2>>, &[usize; 2])| {
                 tensor.as_ref().is_none_or(|tensor| tensor.dims() == *shape)
             };
@@ -246,9 +250,7 @@ impl Anchor {
 
 impl Persist for Anchor {
     fn save(&self, state: &mut State) {
-        for (name, table) in
-            [("fisher", &self.fisher), ("importance", &self.importance), ("place", &self.place)]
-        {
+        for (name, table) in self.tables() {
             state.put(name, &table.len());
             for (position, tensor) in table.iter().enumerate() {
                 if let Some(tensor) = tensor {
