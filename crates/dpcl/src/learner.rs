@@ -357,7 +357,7 @@ impl Learner {
     /// How many numbers it holds, stored images and optimiser moments left out.
     pub fn parameters(&self) -> Parameters {
         let extra = self.method.extra_parameters();
-        let own = self.core.model.encoder().weights().count() + self.core.model.heads.weights().count();
+        let own = self.core.model.encoder().weights().count() + self.core.model.heads().weights().count();
         Parameters { network: extra.network + own as u64, ..extra }
     }
 

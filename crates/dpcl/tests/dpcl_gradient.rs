@@ -37,7 +37,7 @@ impl Frozen {
         Self { model, images, labels, partners, disturbance }
     }
 
-    fn logits(&self, pass: &mut Pass<'_>) -> Tensor<3> {
+    fn logits(&self, pass: &mut Pass) -> Tensor<3> {
         let mut change = |depth, activations| self.disturbance.apply(depth, activations);
         let features = pass.features_with(self.images.clone(), &mut change);
         pass.logits(features)
@@ -79,7 +79,7 @@ impl Frozen {
         let encoder = self.model.encoder().weights().iter().count();
         match number.checked_sub(encoder) {
             None => self.model.encoder_mut().weights_mut().iter_mut().nth(number).unwrap(),
-            Some(number) => self.model.heads.weights_mut().iter_mut().nth(number).unwrap(),
+            Some(number) => self.model.heads_mut().weights_mut().iter_mut().nth(number).unwrap(),
         }
     }
 

@@ -49,8 +49,8 @@ fn golden_resnet_step() {
     let mut model = Model::new(architecture, 1, 1, &device);
     let init = part(&file, "init.");
     model.encoder_mut().load(&init).unwrap();
-    model.heads.load(&heads_part(&init, 10)).unwrap();
-    let count = model.encoder().weights().count() + model.heads.weights().count();
+    model.heads_mut().load(&heads_part(&init, 10)).unwrap();
+    let count = model.encoder().weights().count() + model.heads().weights().count();
     assert_eq!(count, case.expected::<usize>("parameter_count"));
 
     let images = Tensor::<4>::from_data(TensorData::new(file["input"].floats(), [4, 3, 32, 32]), &device)
@@ -112,7 +112,7 @@ fn check_gradients(
         }
     };
     turned(model.encoder().weights(), &outcome.encoder, "");
-    turned(model.heads.weights(), &outcome.heads, "head.");
+    turned(model.heads().weights(), &outcome.heads, "head.");
 }
 
 fn check_running(model: &Model, case: &Case) {
@@ -131,7 +131,7 @@ fn check_after(model: &Model, file: &BTreeMap<String, reference::Tensor>, case: 
     let tolerance = |key: &str| case.tolerance[key].as_f64().unwrap();
     let mut state = State::default();
     model.encoder().save(&mut state);
-    state.save_part("head", &model.heads);
+    state.save_part("head", model.heads());
     let (mut above, mut count) = (0, 0);
     for (name, array) in &state.arrays {
         let dpcl::state::Elements::F32(found) = &array.elements else { panic!("{name}") };

@@ -95,7 +95,7 @@ impl Learner {
         refuse_strangers(state, self.labels.len(), self.shape)?;
         state.load_part("core", &mut self.core)?;
         // A method that puts its learning off has not met every class yet.
-        let met = self.core.model.heads.classes();
+        let met = self.core.model.heads().classes();
         if met > self.labels.len() || (met < self.labels.len() && self.answers() == Answers::AnyTime) {
             return Err(bad("labels", "are not as many as the heads have classes"));
         }

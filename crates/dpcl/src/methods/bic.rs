@@ -205,7 +205,7 @@ impl Bic {
             self.task.earlier += 1;
             self.task.classes.clear();
         }
-        if class >= core.model.heads.classes() {
+        if class >= core.model.heads().classes() {
             self.copy_teacher(core);
             self.task.classes.push(class);
             self.validation.new_class(class + 1);
@@ -269,7 +269,7 @@ impl Method for Bic {
         self.prepare(core, sample.class);
         if self.validation.wants(sample.class) {
             self.replay.arrive_unused(core, sample.class);
-            self.validation.take(sample, core.model.heads.classes());
+            self.validation.take(sample, core.model.heads().classes());
             return Ok(Vec::new());
         }
         match self.replay.arrive(core, sample) {
@@ -311,12 +311,12 @@ impl Method for Bic {
     }
 
     fn fit(&self, core: &Core) -> Result<()> {
-        let known = core.model.heads.classes();
+        let known = core.model.heads().classes();
         if let Some(class) = self.task.classes.iter().find(|&&class| class >= known) {
             let problem = format!("names class {class} of {known}");
             return Err(Error::BadState { key: "task".into(), problem });
         }
-        self.perturbed.fit(&core.model.heads)
+        self.perturbed.fit(core.model.heads())
     }
 
     fn extra_parameters(&self) -> Parameters {

@@ -178,7 +178,7 @@ impl Method for Clib {
     }
 
     fn fit(&self, core: &Core) -> Result<()> {
-        self.perturbed.fit(&core.model.heads)
+        self.perturbed.fit(core.model.heads())
     }
 
     fn extra_parameters(&self) -> Parameters {

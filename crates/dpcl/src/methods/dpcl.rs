@@ -160,7 +160,7 @@ impl Inner {
         // What the weights before the step make of the rows.
         let clean = self.wants_clean_pass().then(|| {
             let features = model.features(images);
-            (features.clone(), model.heads.logits(features))
+            (features.clone(), model.heads().logits(features))
         });
         let whose = self.config.mi_heads;
         let disagreement = match (self.measures, self.config.mi_pass, &clean) {
@@ -186,7 +186,7 @@ impl Inner {
             _ => self.perturbed.absorb(&losses),
         }
 
-        self.perturbed.after_step(&model.heads, batch, disagreement.as_deref(), memory, rate);
+        self.perturbed.after_step(model.heads(), batch, disagreement.as_deref(), memory, rate);
         let stream = batch.labels.len() - batch.slots.len();
         (loss, disagreement.map(|rows| rows[..stream].to_vec()))
     }
@@ -219,7 +219,7 @@ impl Method for Dpcl {
     }
 
     fn fit(&self, core: &Core) -> Result<()> {
-        self.inner.perturbed.fit(&core.model.heads)
+        self.inner.perturbed.fit(core.model.heads())
     }
 
     fn heads(&self) -> usize {

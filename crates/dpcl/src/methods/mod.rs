@@ -293,8 +293,8 @@ pub struct Core {
 impl Core {
     /// Grows the heads if the class is new; says whether it was.
     pub fn meet(&mut self, class: usize) -> bool {
-        let new = class >= self.model.heads.classes();
-        while class >= self.model.heads.classes() {
+        let new = class >= self.model.heads().classes();
+        while class >= self.model.heads().classes() {
             self.model.grow(self.growth);
         }
         new
@@ -308,7 +308,7 @@ impl Core {
 
     /// Evaluation-mode logits of clean images, [heads, rows, classes].
     pub fn logits(&self, images: &[Image]) -> Tensor<3> {
-        self.model.heads.logits(self.features(images))
+        self.model.heads().logits(self.features(images))
     }
 }
 
@@ -325,7 +325,7 @@ impl Persist for Core {
 }
 
 /// Training logits of a batch, [heads, rows, classes].
-fn forward(model: &Model, pass: &mut Pass<'_>, batch: &Batch, size: usize) -> Tensor<3> {
+fn forward(model: &Model, pass: &mut Pass, batch: &Batch, size: usize) -> Tensor<3> {
     let features = pass.features(model.images(batch.images.clone(), size));
     pass.logits(features)
 }

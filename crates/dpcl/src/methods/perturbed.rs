@@ -123,7 +123,7 @@ impl Perturbed {
     }
 
     /// Begins a training step: activations are perturbed, then mixed, at one depth.
-    pub fn forward(&mut self, model: &Model, pass: &mut Pass<'_>, batch: &Batch, size: usize) -> Forward {
+    pub fn forward(&mut self, model: &Model, pass: &mut Pass, batch: &Batch, size: usize) -> Forward {
         self.counts.steps += 1;
         self.counts.first_met += self.losses.unmet(&batch.labels) as u64;
         let images = model.images(batch.images.clone(), size);
@@ -214,7 +214,7 @@ impl Perturbed {
         let disagreement = rate.needs_disagreement().then(|| {
             self.disagreement(Disputants::default(), forward.features.inner(), forward.logits.inner())
         });
-        self.after_step(&model.heads, batch, disagreement.as_deref(), memory, rate);
+        self.after_step(model.heads(), batch, disagreement.as_deref(), memory, rate);
     }
 
     /// Something is about to be learned: the weights that answered are forgotten.
@@ -246,7 +246,7 @@ impl Perturbed {
     /// Logits of clean images under mean weights, averaged over heads, [rows, classes].
     pub fn mean_logits(&self, core: &Core, images: &[Image]) -> Vec<f32> {
         let Some(bsc) = self.distributions() else { return floats(core.logits(images).mean_dim(0)) };
-        let (logits, [heads, _, classes]) = bsc.mean_weights(&core.model.heads).logits(core.features(images));
+        let (logits, [heads, _, classes]) = bsc.mean_weights(core.model.heads()).logits(core.features(images));
         let mean = |row: &[f32]| -> Vec<f32> {
             let sum = |class: usize| (0..heads).map(|head| row[head * classes + class]).sum::<f32>();
             (0..classes).map(|class| sum(class) / heads as f32).collect()
@@ -287,11 +287,11 @@ impl Perturbed {
     /// The weights that answer: drawn anew after every step, the same for all images until the next.
     fn answering(&self, bsc: &Bsc, core: &Core) -> DrawnHeads {
         if self.classifiers.predict == Predict::Mean {
-            return bsc.mean_weights(&core.model.heads);
+            return bsc.mean_weights(core.model.heads());
         }
         let name = format!("evaluation-draws-{}", self.counts.steps);
         let mut normals = Normals::new(Random::named(self.seed, &name).bits());
-        bsc.draw_weights(&core.model.heads, &mut || f64::from(normals.next_one()))
+        bsc.draw_weights(core.model.heads(), &mut || f64::from(normals.next_one()))
     }
 }
 

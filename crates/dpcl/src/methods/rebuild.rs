@@ -87,7 +87,7 @@ impl Rebuild {
             let floats = core.batcher.perturbed(copies, &mut self.perturbation);
             let logits = core.model.logits(core.model.images(floats, core.batcher.size()));
             for answers in scores(logits).chunks(COPIES) {
-                let mut votes = vec![0; core.model.heads.classes()];
+                let mut votes = vec![0; core.model.heads().classes()];
                 answers.iter().for_each(|answer| votes[answer.best()] += 1);
                 found.push(uncertainty(&votes));
             }

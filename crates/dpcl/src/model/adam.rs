@@ -61,7 +61,7 @@ impl Adam {
     ///
     /// # Errors
     /// [`Error::BadState`] for the first that is not.
-    pub fn fit(&self, weights: &Weights) -> Result<()> {
+    pub fn check_loaded(&self, weights: &Weights) -> Result<()> {
         for weight in weights.iter() {
             let Some(moments) = self.moments.get(&weight.name) else { continue };
             let dims = weight.value.dims();

@@ -1,6 +1,8 @@
 //! A residual network from images to feature vectors, in training (batch statistics, differentiable) and in
 //! evaluation (running statistics folded into the convolutions' outputs).
 
+use std::sync::Arc;
+
 use burn::tensor::{Device, Tensor};
 
 use dpcl_kernels::{average_pool, conv_block, conv_scaled, max_pool};
@@ -29,11 +31,17 @@ pub struct Folded(Vec<(Tensor<2>, Tensor<2>)>);
 /// The network below the heads.
 #[derive(Clone)]
 pub struct Encoder {
+    layout: Arc<Layout>,
+    weights: Weights,
+    running: Weights,
+}
+
+/// Which layers there are and in which order they are passed: a pure description, shared by everything that walks
+/// them.
+pub struct Layout {
     architecture: Architecture,
     layers: Vec<Layer>,
     groups: Vec<Vec<Block>>,
-    weights: Weights,
-    running: Weights,
 }
 
 /// Weights per layer in the table: convolution, scale, shift.
@@ -62,12 +70,17 @@ impl Encoder {
             running.push(format!("{norm}.running_mean"), FileLayout::Vector, vector(0.0));
             running.push(format!("{norm}.running_var"), FileLayout::Vector, vector(1.0));
         }
-        Self { architecture, layers, groups, weights, running }
+        Self { layout: Arc::new(Layout { architecture, layers, groups }), weights, running }
     }
 
     /// What the network is made of.
     pub fn architecture(&self) -> &Architecture {
-        &self.architecture
+        &self.layout.architecture
+    }
+
+    /// Which layers there are.
+    pub fn layout(&self) -> Arc<Layout> {
+        Arc::clone(&self.layout)
     }
 
     /// Learnable weights in layer order: convolution, scale, shift of each.
@@ -80,6 +93,51 @@ impl Encoder {
         &mut self.weights
     }
 
+    /// Moves the running statistics towards those of a batch.
+    pub fn absorb(&mut self, statistics: &[BatchStatistics]) {
+        let momentum = self.layout.architecture.momentum;
+        for BatchStatistics { layer, mean, variance } in statistics {
+            for (offset, new) in [mean, variance].into_iter().enumerate() {
+                let position = layer * 2 + offset;
+                let old = self.running.value(position).clone();
+                self.running.set(position, old.mul_scalar(1.0 - momentum) + new.clone().mul_scalar(momentum));
+            }
+        }
+    }
+
+    /// Folds running statistics, scale and shift of each batch norm into one multiply-add.
+    pub fn fold(&self) -> Folded {
+        let fold = |layer: usize| {
+            let [scale, shift] = [1, 2].map(|offset| self.weights.value(layer * PER_LAYER + offset).clone());
+            let [mean, variance] = [0, 1].map(|offset| self.running.value(layer * 2 + offset).clone());
+            let factor = scale / variance.add_scalar(self.layout.architecture.epsilon).sqrt();
+            (factor.clone(), shift - mean * factor)
+        };
+        Folded((0..self.layout.layers.len()).map(fold).collect())
+    }
+
+    /// Evaluation-mode features of clean `images` [rows, height, width, 3].
+    pub fn evaluate(&self, folded: &Folded, images: Tensor<4>) -> Tensor<2> {
+        self.evaluate_with(folded, images, &mut |_, x| x)
+    }
+
+    /// The same with a change applied to the image (depth 0) and to each group's output (depths 1 to 4).
+    pub fn evaluate_with(
+        &self,
+        folded: &Folded,
+        images: Tensor<4>,
+        change: &mut dyn FnMut(usize, Tensor<4>) -> Tensor<4>,
+    ) -> Tensor<2> {
+        self.layout.walk(images, change, &mut |layer, x, residual| {
+            let (scale, shift) = folded.0[layer].clone();
+            let weight = self.weights.value(layer * PER_LAYER).clone();
+            conv_scaled(x, weight, scale, shift, residual, &self.layout.layers[layer].spec)
+        })
+    }
+
+}
+
+impl Layout {
     /// Training-mode features of `images` [rows, height, width, 3] under `weights` (tracked, in table order); `change`
     /// is applied to the image (depth 0) and to each group's output (depths 1 to 4).
     pub fn train(
@@ -102,48 +160,6 @@ impl Encoder {
         };
         let features = self.walk(images, change, &mut apply);
         (features, statistics)
-    }
-
-    /// Moves the running statistics towards those of a batch.
-    pub fn absorb(&mut self, statistics: &[BatchStatistics]) {
-        let momentum = self.architecture.momentum;
-        for BatchStatistics { layer, mean, variance } in statistics {
-            for (offset, new) in [mean, variance].into_iter().enumerate() {
-                let position = layer * 2 + offset;
-                let old = self.running.value(position).clone();
-                self.running.set(position, old.mul_scalar(1.0 - momentum) + new.clone().mul_scalar(momentum));
-            }
-        }
-    }
-
-    /// Folds running statistics, scale and shift of each batch norm into one multiply-add.
-    pub fn fold(&self) -> Folded {
-        let fold = |layer: usize| {
-            let [scale, shift] = [1, 2].map(|offset| self.weights.value(layer * PER_LAYER + offset).clone());
-            let [mean, variance] = [0, 1].map(|offset| self.running.value(layer * 2 + offset).clone());
-            let factor = scale / variance.add_scalar(self.architecture.epsilon).sqrt();
-            (factor.clone(), shift - mean * factor)
-        };
-        Folded((0..self.layers.len()).map(fold).collect())
-    }
-
-    /// Evaluation-mode features of clean `images` [rows, height, width, 3].
-    pub fn evaluate(&self, folded: &Folded, images: Tensor<4>) -> Tensor<2> {
-        self.evaluate_with(folded, images, &mut |_, x| x)
-    }
-
-    /// The same with a change applied to the image (depth 0) and to each group's output (depths 1 to 4).
-    pub fn evaluate_with(
-        &self,
-        folded: &Folded,
-        images: Tensor<4>,
-        change: &mut dyn FnMut(usize, Tensor<4>) -> Tensor<4>,
-    ) -> Tensor<2> {
-        self.walk(images, change, &mut |layer, x, residual| {
-            let (scale, shift) = folded.0[layer].clone();
-            let weight = self.weights.value(layer * PER_LAYER).clone();
-            conv_scaled(x, weight, scale, shift, residual, &self.layers[layer].spec)
-        })
     }
 
     /// The order of layers, shared by training and evaluation.

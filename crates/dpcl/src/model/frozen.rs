@@ -20,7 +20,7 @@ impl Frozen {
     /// The network as it is at present; costs memory only once the network learns on.
     pub fn of(model: &Model) -> Self {
         let encoder = model.encoder().clone();
-        Self { folded: encoder.fold(), encoder, heads: model.heads.clone() }
+        Self { folded: encoder.fold(), encoder, heads: model.heads().clone() }
     }
 
     /// How many learnable numbers it holds.

@@ -29,6 +29,22 @@ pub struct Heads {
     weights: Weights,
 }
 
+/// How many heads there are, over how many classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadShape {
+    count: usize,
+    classes: usize,
+}
+
+impl HeadShape {
+    /// Logits under given weights (in table order), [rows, features] → [heads, rows, classes].
+    pub fn logits(self, weights: &[Tensor<2>], features: Tensor<2>) -> Tensor<3> {
+        let [rows, _] = features.dims();
+        let flat = linear(features, weights[WEIGHT].clone(), weights[BIAS].clone());
+        flat.reshape([rows, self.count, self.classes.max(1)]).permute([1, 0, 2])
+    }
+}
+
 const WEIGHT: usize = 0;
 const BIAS: usize = 1;
 
@@ -106,18 +122,15 @@ impl Heads {
         self.weights.set(BIAS, matrix(bias, [1, outputs], &device));
     }
 
+    /// How many heads there are, over how many classes.
+    pub fn shape(&self) -> HeadShape {
+        HeadShape { count: self.count, classes: self.classes }
+    }
+
     /// Logits under the current weights, [rows, features] → [heads, rows, classes].
     pub fn logits(&self, features: Tensor<2>) -> Tensor<3> {
         let weights: Vec<Tensor<2>> = self.weights.iter().map(|weight| weight.value.clone()).collect();
-        self.logits_with(&weights, features)
-    }
-
-    /// Logits under given weights (in table order), [rows, features] → [heads, rows, classes].
-    pub fn logits_with(&self, weights: &[Tensor<2>], features: Tensor<2>) -> Tensor<3> {
-        let [rows, _] = features.dims();
-        let classes = self.classes.max(1);
-        let flat = linear(features, weights[WEIGHT].clone(), weights[BIAS].clone());
-        flat.reshape([rows, self.count, classes]).permute([1, 0, 2])
+        self.shape().logits(&weights, features)
     }
 }
 

@@ -11,6 +11,7 @@ mod encoder;
 mod frozen;
 mod heads;
 mod loss;
+mod pass;
 mod weights;
 
 pub use adam::Adam;
@@ -22,11 +23,12 @@ pub use heads::{Growth, Heads};
 pub use loss::{
     cross_entropy, cross_entropy_rows, distillation, mean_entropy, mixed_cross_entropy, stored_distance,
 };
+pub use pass::{Outcome, Pass};
 pub use weights::{FileLayout, Gradients, Weight, Weights, floats, matrix};
 
 use std::sync::OnceLock;
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
 use crate::{
     error::Result,
@@ -44,11 +46,11 @@ const EVALUATION_IMAGES: usize = 8;
 /// Encoder, heads and optimiser moments of one learner.
 pub struct Model {
     encoder: Encoder,
-    /// Turn feature vectors into logits.
-    pub heads: Heads,
+    heads: Heads,
     optimiser: Adam,
     folded: OnceLock<Folded>,
     initialise: Random,
+    revision: u64,
 }
 
 impl Model {
@@ -61,6 +63,7 @@ impl Model {
             optimiser: Adam::new(device),
             folded: OnceLock::new(),
             initialise: Random::named(seed, "head-weights"),
+            revision: 0,
             encoder,
         }
     }
@@ -70,10 +73,33 @@ impl Model {
         &self.encoder
     }
 
-    /// The encoder, to change; what evaluation had prepared from it is dropped.
+    /// The encoder, to change.
     pub fn encoder_mut(&mut self) -> &mut Encoder {
-        self.folded.take();
+        self.change();
         &mut self.encoder
+    }
+
+    /// Turn feature vectors into logits.
+    pub fn heads(&self) -> &Heads {
+        &self.heads
+    }
+
+    /// The heads, to change.
+    pub fn heads_mut(&mut self) -> &mut Heads {
+        self.change();
+        &mut self.heads
+    }
+
+    /// A number that is another after every change of weights or statistics: what was worked out at one revision holds
+    /// as long as it is the same.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Something is about to change: what evaluation had prepared no longer holds.
+    fn change(&mut self) {
+        self.folded.take();
+        self.revision += 1;
     }
 
     /// Where the tensors live.
@@ -83,6 +109,7 @@ impl Model {
 
     /// Adds one class to every head.
     pub fn grow(&mut self, growth: Growth) {
+        self.change();
         self.heads.grow(growth, &mut self.initialise);
         if growth.keep_moments {
             self.optimiser.extend(self.heads.names(), &self.heads);
@@ -92,14 +119,16 @@ impl Model {
     }
 
     /// Begins a training pass: tracked copies of every weight.
-    pub fn pass(&self) -> Pass<'_> {
-        Pass {
-            encoder: &self.encoder,
-            heads: &self.heads,
-            encoder_weights: self.encoder.weights().tracked(),
-            head_weights: self.heads.weights().tracked(),
-            statistics: Vec::new(),
-        }
+    pub fn pass(&self) -> Pass {
+        Pass::of(self)
+    }
+
+    /// Takes the optimiser step that a pass and its loss lead to; returns the loss.
+    pub fn step(&mut self, pass: Pass, loss: &Tensor<1>, rate: f64) -> f64 {
+        let outcome = pass.backward(loss);
+        let loss = outcome.loss;
+        self.update(outcome, rate);
+        loss
     }
 
     /// Takes an optimiser step with the given gradients and keeps the batch statistics of the pass. A loss that is not
@@ -108,7 +137,7 @@ impl Model {
         if !outcome.loss.is_finite() {
             return;
         }
-        self.folded.take();
+        self.change();
         self.encoder.absorb(&outcome.statistics);
         self.optimiser.step(self.encoder.weights_mut(), outcome.encoder, rate);
         self.optimiser.step(self.heads.weights_mut(), outcome.heads, rate);
@@ -123,6 +152,7 @@ impl Model {
             optimiser: Adam::new(&self.device()),
             folded: OnceLock::new(),
             initialise: self.initialise.clone(),
+            revision: 0,
         };
         for (weights, gradients) in
             [(copy.encoder.weights_mut(), &outcome.encoder), (copy.heads.weights_mut(), &outcome.heads)]
@@ -151,10 +181,9 @@ impl Model {
         self.heads.logits(features)
     }
 
-    /// A tensor of `rows` images from normalised floats, [rows, size, size, 3].
+    /// A tensor of images from normalised floats, [rows, size, size, 3].
     pub fn images(&self, floats: Vec<f32>, size: usize) -> Tensor<4> {
-        let rows = floats.len() / (size * size * 3);
-        Tensor::from_data(TensorData::new(floats, [rows, size, size, 3]), &self.device())
+        pass::images(floats, size, &self.device())
     }
 }
 
@@ -167,84 +196,13 @@ impl Persist for Model {
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
+        self.change();
         state.load_part("encoder", &mut self.encoder)?;
         state.load_part("heads", &mut self.heads)?;
         state.load_part("optimiser", &mut self.optimiser)?;
-        self.optimiser.fit(self.encoder.weights())?;
-        self.optimiser.fit(self.heads.weights())?;
+        self.optimiser.check_loaded(self.encoder.weights())?;
+        self.optimiser.check_loaded(self.heads.weights())?;
         self.initialise = state.get("initialise")?;
-        self.folded.take();
         Ok(())
-    }
-}
-
-/// One differentiable trip through the network in training mode.
-pub struct Pass<'a> {
-    encoder: &'a Encoder,
-    heads: &'a Heads,
-    encoder_weights: Vec<Tensor<2>>,
-    head_weights: Vec<Tensor<2>>,
-    statistics: Vec<BatchStatistics>,
-}
-
-/// Loss and gradients of one pass and the batch statistics it met, ready for [`Model::update`].
-pub struct Outcome {
-    /// The loss.
-    pub loss: f64,
-    /// Gradient of every encoder weight, in table order.
-    pub encoder: Gradients,
-    /// Gradient of every head weight, in table order.
-    pub heads: Gradients,
-    statistics: Vec<BatchStatistics>,
-}
-
-impl Outcome {
-    /// Scales all gradients down together so that their common norm is at most `limit`.
-    pub fn clip(&mut self, limit: f64) {
-        let gradients = || self.encoder.iter().chain(&self.heads).flatten();
-        let square = |gradient: &Tensor<2>| f64::from(floats(gradient.clone().square().sum())[0]);
-        let norm = gradients().map(square).sum::<f64>().sqrt();
-        if norm > limit {
-            for gradient in self.encoder.iter_mut().chain(&mut self.heads).flatten() {
-                *gradient = gradient.clone().mul_scalar(limit / norm);
-            }
-        }
-    }
-}
-
-impl Pass<'_> {
-    /// Features of a training batch, [rows, height, width, 3] → [rows, features].
-    pub fn features(&mut self, images: Tensor<4>) -> Tensor<2> {
-        self.features_with(images, &mut |_, activations| activations)
-    }
-
-    /// Features with a change applied at each depth: 0 is the image, 1..=4 the output of that residual group.
-    pub fn features_with(
-        &mut self,
-        images: Tensor<4>,
-        change: &mut dyn FnMut(usize, Tensor<4>) -> Tensor<4>,
-    ) -> Tensor<2> {
-        let (features, statistics) = self.encoder.train(&self.encoder_weights, images, change);
-        self.statistics.extend(statistics);
-        features
-    }
-
-    /// Logits of every head, [rows, features] → [heads, rows, classes].
-    pub fn logits(&self, features: Tensor<2>) -> Tensor<3> {
-        self.heads.logits_with(&self.head_weights, features)
-    }
-
-    /// Gradients of a scalar loss with respect to every weight.
-    pub fn backward(self, loss: &Tensor<1>) -> Outcome {
-        let mut gradients = loss.backward();
-        let mut collect = |weights: Vec<Tensor<2>>| -> Gradients {
-            weights.into_iter().map(|weight| weight.grad_remove(&mut gradients)).collect()
-        };
-        Outcome {
-            loss: f64::from(floats(loss.clone())[0]),
-            encoder: collect(self.encoder_weights),
-            heads: collect(self.head_weights),
-            statistics: self.statistics,
-        }
     }
 }

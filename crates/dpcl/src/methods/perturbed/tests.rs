@@ -146,7 +146,7 @@ fn perturbed(pfi: Option<PfiConfig>, bsc: Option<BscConfig>) -> Perturbed {
 }
 
 /// The loss and its gradients, all of them in a row.
-fn outcome(pass: Pass<'_>, loss: &Tensor<1>) -> (f64, Vec<f32>) {
+fn outcome(pass: Pass, loss: &Tensor<1>) -> (f64, Vec<f32>) {
     let outcome = pass.backward(loss);
     let gradients = outcome.encoder.into_iter().chain(outcome.heads);
     (outcome.loss, gradients.flat_map(|gradient| floats(gradient.unwrap())).collect())
@@ -238,7 +238,7 @@ fn what_memory_rows_showed_goes_to_their_slots_and_is_told_the_rate() {
     // Three rows of the stream, then slots 2 and 0.
     let batch = Batch { slots: vec![2, 0], ..labelled(vec![0; 5]) };
     let rows = [0.91, 0.92, 0.93, 0.7, 0.5];
-    let heads = network().heads;
+    let heads = network().heads().clone();
     for steps in [1, 2, 3] {
         perturbed.counts.steps = steps;
         let measured = (steps == 1).then_some(&rows[..]);
