@@ -212,7 +212,7 @@ fn path(path: Option<&PathBuf>) -> Option<String> {
 struct Methods(PossibleValuesParser);
 
 fn methods() -> Methods {
-    let methods = dpcl::methods::METHODS.iter().map(|info| info.name);
+    let methods = dpcl::methods::all().into_iter().map(|info| info.name);
     let variants = PRESETS.iter().map(|preset| preset.name).filter(|name| variant::read(name).is_ok());
     Methods(PossibleValuesParser::new(methods.chain(variants)))
 }

@@ -1,7 +1,8 @@
 //! Batches: how stream samples and memory samples become one block of floats.
 //!
-//! A [`Batch`] holds images and labels, nothing else; no task, no position. Batches are made ahead on a second thread,
-//! each random stream drawn in the same order as if they were made one by one.
+//! A [`Batch`] holds images and labels, nothing else; no task, no position. A [`Recipe`] says which stored samples it
+//! holds. Batches are made ahead on a second thread, each random stream drawn in the same order as if they were made one
+//! by one.
 
 use std::sync::mpsc::sync_channel;
 
@@ -9,24 +10,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     augment::{CutMix, Mix, Pipeline},
-    data::Image,
+    data::{Image, Picture},
     error::Result,
-    memory::{Drawn, Sample},
+    memory::{Drawn, Memory, Sample},
     random::Random,
     state::{Persist, State},
 };
 
 /// Augmented, normalised images and their labels.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
     /// rows · size · size · 3 floats, channels last.
     pub images: Vec<f32>,
+    /// Height and width of the images.
+    pub size: usize,
     /// Class of each row.
     pub labels: Vec<usize>,
     /// Memory slot of each memory row; they follow the stream rows.
     pub slots: Vec<usize>,
-    /// How the rows, or the first of them, were cut and mixed, if they were.
+    /// How many memory rows, the last ones, were left out of cutting and mixing.
+    pub beside: usize,
+    /// How the rows were cut and mixed, if they were.
     pub mix: Option<Mix>,
+    /// Stored samples of which some are still to join.
+    pub candidates: Option<Candidates>,
+}
+
+/// Stored samples made ready before it is known which of them a step learns from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidates {
+    /// Augmented, normalised floats of each, one after the other.
+    augmented: Vec<f32>,
+    /// Normalised floats of each as it is stored.
+    pub clean: Vec<f32>,
+    /// Class of each.
+    pub classes: Vec<usize>,
+    /// Memory slot of each.
+    pub slots: Vec<usize>,
+    /// How many are to join.
+    pub wanted: usize,
+    /// How the batch will be cut and mixed once they have.
+    mix: Option<Mix>,
 }
 
 impl Batch {
@@ -34,6 +58,72 @@ impl Batch {
     pub fn partners(&self, mix: &Mix) -> Vec<usize> {
         mix.permutation.iter().map(|&row| self.labels[row]).collect()
     }
+
+    /// How many rows come from the stream.
+    pub fn stream_rows(&self) -> usize {
+        self.labels.len() - self.slots.len()
+    }
+
+    /// The batch with the `chosen` candidates in it, cut and mixed if it is to be.
+    #[must_use]
+    pub fn joined(mut self, chosen: &[usize]) -> Self {
+        let Some(candidates) = self.candidates.take() else { return self };
+        let length = self.size * self.size * 3;
+        for &candidate in chosen {
+            self.images.extend_from_slice(&candidates.augmented[candidate * length..][..length]);
+            self.labels.push(candidates.classes[candidate]);
+            self.slots.push(candidates.slots[candidate]);
+        }
+        self.mix = candidates.mix;
+        if let Some(mix) = &self.mix {
+            mix.apply(&mut self.images, self.size, self.size);
+        }
+        self
+    }
+
+    /// The same rows as they were before they were cut and mixed.
+    #[must_use]
+    pub fn unmixed(&self) -> Self {
+        let mut unmixed = self.clone();
+        if let Some(mix) = unmixed.mix.take() {
+            let mixed = mix.permutation.len() * self.size * self.size * 3;
+            mix.inverse().apply(&mut unmixed.images[..mixed], self.size, self.size);
+        }
+        unmixed
+    }
+}
+
+/// Which stored samples a batch holds beside the stream's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recipe {
+    /// Rows that are cut and mixed together with the stream rows.
+    pub mixed: usize,
+    /// Further rows, a draw of their own, which are never cut and mixed.
+    pub beside: usize,
+    /// Stored samples of which the step chooses the mixed rows; 0 draws the rows themselves.
+    pub candidates: usize,
+}
+
+impl Recipe {
+    /// That many rows, cut and mixed with the stream's.
+    pub fn plain(rows: usize) -> Self {
+        Self { mixed: rows, beside: 0, candidates: 0 }
+    }
+
+    /// Draws what one batch needs.
+    pub fn draw(self, memory: &mut Memory) -> Ingredients {
+        let mut draw = |count: usize| if count > 0 { memory.draw(count) } else { Vec::new() };
+        let choose = (self.candidates > 0).then_some(self.mixed);
+        Ingredients { drawn: draw(self.candidates.max(self.mixed)), choose, beside: draw(self.beside) }
+    }
+}
+
+/// The stored samples of one batch.
+pub struct Ingredients {
+    drawn: Vec<Drawn>,
+    /// How many of the drawn ones the step is to choose; all of them if nobody chooses.
+    choose: Option<usize>,
+    beside: Vec<Drawn>,
 }
 
 /// Makes batches; owns the random streams they are made with.
@@ -66,13 +156,21 @@ impl Batcher {
         self.size
     }
 
-    /// All `stream` samples, then the `drawn` memory samples, freshly augmented, cut and mixed when chance says so.
-    pub fn replay(&mut self, stream: &[Sample], drawn: &[Drawn]) -> Batch {
-        self.replay_beside(stream, drawn, &[])
+    /// All `stream` samples, then the stored ones, freshly augmented, cut and mixed when chance says so.
+    pub fn make(&mut self, stream: &[Sample], ingredients: &Ingredients) -> Batch {
+        let Ingredients { drawn, choose, beside } = ingredients;
+        match choose {
+            Some(wanted) => self.with_candidates(stream, drawn, (*wanted).min(drawn.len())),
+            None => self.whole(stream, drawn, beside),
+        }
     }
 
-    /// The same with further memory samples at the end, which are augmented but never cut and mixed.
-    pub fn replay_beside(&mut self, stream: &[Sample], drawn: &[Drawn], beside: &[Drawn]) -> Batch {
+    /// A batch of these samples and nothing else.
+    pub fn of(&mut self, samples: &[Sample]) -> Batch {
+        self.whole(samples, &[], &[])
+    }
+
+    fn whole(&mut self, stream: &[Sample], drawn: &[Drawn], beside: &[Drawn]) -> Batch {
         let memory = || drawn.iter().chain(beside);
         let samples = || stream.iter().chain(memory().map(|drawn| &drawn.sample));
         let mut images = self.augmented(samples());
@@ -81,48 +179,76 @@ impl Batcher {
             let mixed = mix.permutation.len() * self.size * self.size * 3;
             mix.apply(&mut images[..mixed], self.size, self.size);
         }
-        let labels = samples().map(|sample| sample.class).collect();
-        Batch { images, labels, slots: memory().map(|drawn| drawn.slot).collect(), mix }
+        Batch {
+            images,
+            size: self.size,
+            labels: samples().map(|sample| sample.class).collect(),
+            slots: memory().map(|drawn| drawn.slot).collect(),
+            beside: beside.len(),
+            mix,
+            candidates: None,
+        }
+    }
+
+    fn with_candidates(&mut self, stream: &[Sample], drawn: &[Drawn], wanted: usize) -> Batch {
+        let samples = || drawn.iter().map(|drawn| &drawn.sample);
+        let images = self.augmented(stream.iter());
+        let candidates = Candidates {
+            augmented: self.augmented(samples()),
+            clean: self.stored(samples()),
+            classes: samples().map(|sample| sample.class).collect(),
+            slots: drawn.iter().map(|drawn| drawn.slot).collect(),
+            wanted,
+            mix: self.mixing(stream.len() + wanted),
+        };
+        let labels = stream.iter().map(|sample| sample.class).collect();
+        Batch { images, size: self.size, labels, candidates: Some(candidates), ..Batch::default() }
     }
 
     /// Freshly augmented, normalised floats of samples.
-    pub fn augmented<'a>(&mut self, samples: impl Iterator<Item = &'a Sample> + Clone) -> Vec<f32> {
-        let length = self.size * self.size * 3;
-        let mut images = vec![0.0; samples.clone().count() * length];
-        for (sample, out) in samples.zip(images.chunks_exact_mut(length)) {
-            self.pipeline.train(&sample.image, &mut self.chance.augmentation, out);
-        }
-        images
+    fn augmented<'a>(&mut self, samples: impl Iterator<Item = &'a Sample> + Clone) -> Vec<f32> {
+        let Self { pipeline, chance, size, .. } = self;
+        rows(*size, samples, |sample, out| pipeline.train(&sample.image, &mut chance.augmentation, out))
     }
 
     /// Freshly augmented, normalised floats of images by chance from elsewhere; training's own draws are untouched.
-    pub fn perturbed<'a>(
+    pub fn augmented_by<'a>(
         &self,
-        images: impl Iterator<Item = &'a Image> + Clone,
+        images: impl Iterator<Item = &'a Picture> + Clone,
         random: &mut Random,
     ) -> Vec<f32> {
-        let length = self.size * self.size * 3;
-        let mut floats = vec![0.0; images.clone().count() * length];
-        for (image, out) in images.zip(floats.chunks_exact_mut(length)) {
-            self.pipeline.train(image, random, out);
-        }
-        floats
+        rows(self.size, images, |image, out| self.pipeline.train(image, random, out))
     }
 
     /// Whether a batch of `rows` images is cut and mixed and, if so, how.
-    pub fn mixing(&mut self, rows: usize) -> Option<Mix> {
+    fn mixing(&mut self, rows: usize) -> Option<Mix> {
         self.cutmix.draw(rows, self.size, self.size, &mut self.chance.cutmix)
     }
 
     /// Clean, normalised floats of images for evaluation.
     pub fn clean(&self, images: &[Image]) -> Vec<f32> {
-        let length = self.size * self.size * 3;
-        let mut floats = vec![0.0; images.len() * length];
-        for (image, out) in images.iter().zip(floats.chunks_exact_mut(length)) {
-            self.pipeline.test(image, out);
-        }
-        floats
+        rows(self.size, images.iter(), |image, out| self.pipeline.test(image, out))
     }
+
+    /// Clean, normalised floats of samples as they are stored.
+    pub fn stored<'a>(&self, samples: impl Iterator<Item = &'a Sample> + Clone) -> Vec<f32> {
+        rows(self.size, samples, |sample, out| match &sample.image {
+            Picture::Bytes(image) => self.pipeline.test(image, out),
+            Picture::Floats(image) => self.pipeline.test_floats(image, out),
+        })
+    }
+}
+
+/// Images of `size` × `size` as one block of floats, each written by `write`.
+fn rows<T>(
+    size: usize,
+    items: impl Iterator<Item = T> + Clone,
+    mut write: impl FnMut(T, &mut [f32]),
+) -> Vec<f32> {
+    let length = size * size * 3;
+    let mut floats = vec![0.0; items.clone().count() * length];
+    items.zip(floats.chunks_exact_mut(length)).for_each(|(item, out)| write(item, out));
+    floats
 }
 
 impl Persist for Batcher {
@@ -159,28 +285,4 @@ pub fn ahead<T: Send>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::error::Error;
-
-    #[test]
-    fn things_made_ahead_arrive_in_order_and_stop_on_error() {
-        let mut next = 0;
-        let mut met = Vec::new();
-        let make = || {
-            next += 1;
-            next
-        };
-        ahead(5, make, |thing| {
-            met.push(thing);
-            Ok(())
-        })
-        .unwrap();
-        assert_eq!(met, [1, 2, 3, 4, 5]);
-
-        let mut made = 0;
-        let outcome = ahead(100, || made += 1, |()| Err(Error::NoClassYet));
-        assert!(matches!(outcome, Err(Error::NoClassYet)));
-        assert!(made < 100, "the maker stops when nobody listens");
-    }
-}
+mod tests;

@@ -49,8 +49,8 @@ use std::{
 
 use crate::{
     config::Config,
+    disk,
     error::{Error, Result},
-    folder,
     learner::{Learner, Shape},
     state::State,
 };
@@ -77,6 +77,17 @@ pub struct Checkpoint {
     pub isa: String,
     /// Checksum of the file it was read from, in hexadecimal digits.
     pub checksum: Option<String>,
+}
+
+/// Where in a run a checkpoint could be taken, with the stream samples learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// After a sample or a task end.
+    Sample(u64),
+    /// Before a run that was asked to stop does so.
+    Stopping(u64),
+    /// After the last task end.
+    End(u64),
 }
 
 /// What makes a file unfit to be taken further.
@@ -151,7 +162,7 @@ impl Checkpoint {
     /// When the disk does not take it; what `path` held before is then still there.
     pub fn write(&self, path: &Path) -> Result<String> {
         let mut checksum = String::new();
-        folder::write_through(path, &mut |file| {
+        disk::write_through(path, &mut |file| {
             checksum = self.write_to(file)?;
             Ok(())
         })?;

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     data::{OnBadImage, Policy},
     error::{Error, Result},
-    methods::{self, Knowledge, METHODS, MethodInfo},
+    method::Knowledge,
+    methods::{self, MethodInfo},
     model::{Family, MODELS},
     stream::{BlurryOrder, Scenario, StreamSettings, SuperclassOrder},
 };
@@ -318,7 +319,7 @@ impl Config {
         let section = resolved.sections.remove(info.section).unwrap_or_default();
         let section = checked(info, section)?;
         // Other methods' tables say nothing about this run, but a slip in them is a slip.
-        for other in METHODS {
+        for other in methods::all() {
             if let Some(section) = resolved.sections.remove(other.section) {
                 checked(other, section)?;
             }

@@ -141,7 +141,7 @@ pub enum Error {
         rate: f64,
         /// Classes of the batch, numbered in order of first arrival.
         labels: Vec<usize>,
-        /// Steps taken since the stream buffer filled.
+        /// Steps taken before it on the same stream samples.
         step: usize,
     },
 
@@ -181,6 +181,13 @@ pub enum Error {
     Claimed {
         /// The run's folder.
         path: PathBuf,
+    },
+
+    /// A sample without its task, given to a method that learns by tasks.
+    #[error("`{method}` must be told the task of every sample")]
+    NoTask {
+        /// The method.
+        method: String,
     },
 
     /// A prediction was asked for before any class was met.
@@ -270,6 +277,9 @@ impl Error {
             }),
             Self::Claimed { .. } => Some("wait for it, or stop it".into()),
             Self::LossNotFinite { .. } => Some("lower `lr`, or look for damaged images".into()),
+            Self::NoTask { .. } => {
+                Some("say it with `Learner::observe_in`, or use a method that needs no task ids".into())
+            }
             Self::NoClassYet => Some("call `observe` with at least one labelled image first".into()),
             Self::WrongShape { .. } => Some("resize the image, or make a learner of that shape".into()),
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {

@@ -21,8 +21,8 @@ use dpcl_report::{
 
 use crate::{
     config::{Config, NEUTRAL_KEYS},
+    disk::{sync_folder_of, write_whole},
     error::{Error, Result},
-    run,
 };
 
 const MOVE_AWAY: &str = "the record is damaged; move the folder away";
@@ -242,7 +242,7 @@ impl EventLog {
     /// # Errors
     /// When the disk does not take it.
     pub fn write(&mut self, event: &Event) -> Result<()> {
-        let written = self.file.write_all(run::line(event).as_bytes()).and_then(|()| self.file.flush());
+        let written = self.file.write_all(event.line().as_bytes()).and_then(|()| self.file.flush());
         written.map_err(|source| Error::io("write", &self.path, source))
     }
 
@@ -258,44 +258,6 @@ impl EventLog {
     pub fn close(mut self) -> Result<()> {
         let closed = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
         closed.map_err(|source| Error::io("write", &self.path, source))
-    }
-}
-
-/// Writes a file under a temporary name, syncs it and renames it into place, so that it is there whole or not at all.
-///
-/// # Errors
-/// When the disk does not take it; what was at `path` before is then still there.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_through(path, &mut |file| file.write_all(bytes))
-}
-
-/// The same for bytes that are made while they are written.
-///
-/// # Errors
-/// As for [`write_whole`].
-pub fn write_through(path: &Path, fill: &mut dyn FnMut(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
-    let partial = path.with_extension("partial");
-    let mut write = || -> std::io::Result<()> {
-        let mut file = BufWriter::with_capacity(1 << 16, File::create(&partial)?);
-        fill(&mut file)?;
-        file.into_inner()?.sync_all()?;
-        fs::rename(&partial, path)
-    };
-    write().map_err(|source| {
-        // On a full disk a useless half would take the room that is lacking.
-        let _ = fs::remove_file(&partial);
-        Error::io("write", path, source)
-    })?;
-    sync_folder_of(path);
-    Ok(())
-}
-
-/// A new name outlives a loss of power only once its folder is synced. Not every system can do that, and the file is
-/// whole either way.
-fn sync_folder_of(path: &Path) {
-    if cfg!(unix) {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let _ = File::open(parent.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
     }
 }
 

@@ -18,8 +18,10 @@ use crate::{
     device,
     error::{Error, Result},
     memory::{Memory, Sample},
-    methods::{self, Answers, Core, Knowledge, Method, Step},
+    method::{Answers, Arrival, Core, Knowledge, Method, Step},
+    methods,
     model::{Architecture, Growth, Model},
+    perturb::Scores,
     process, weights_file,
 };
 
@@ -190,20 +192,42 @@ impl Learner {
     /// Takes in one labelled image.
     ///
     /// # Errors
-    /// When the image has another shape or training runs away.
+    /// When the image has another shape, the method must be told the task, or training runs away.
     pub fn observe(&mut self, image: &Image, label: impl Into<Label>) -> Result<Observation> {
+        self.take_in(image, label.into(), None)
+    }
+
+    /// Takes in one labelled image of a task, numbered from 0; methods that are not told tasks do not hear of it.
+    ///
+    /// # Errors
+    /// When the image has another shape or training runs away.
+    pub fn observe_in(&mut self, task: usize, image: &Image, label: impl Into<Label>) -> Result<Observation> {
+        self.take_in(image, label.into(), Some(task))
+    }
+
+    fn take_in(&mut self, image: &Image, label: Label, task: Option<usize>) -> Result<Observation> {
         self.check(image)?;
-        let label = label.into();
+        let task = self.told(task);
+        if task.is_none() && self.knowledge() == Knowledge::TaskIds {
+            return Err(Error::NoTask { method: self.config.settings.method.clone() });
+        }
         let known = self.labels.len();
         let class = *self.numbers.entry(label.clone()).or_insert(known);
         let new_class = class == known;
         if new_class {
             self.labels.push(label);
+            self.method.new_class(&mut self.core);
         }
         self.samples += 1;
-        let steps = self.method.observe(&mut self.core, Sample { image: image.clone(), class })?;
+        let arrival = Arrival { sample: Sample::new(image.clone(), class), task };
+        let steps = self.method.observe(&mut self.core, arrival)?;
         self.updates += steps.len() as u64;
         Ok(Observation { new_class, steps })
+    }
+
+    /// What the method hears of a task.
+    fn told(&self, task: Option<usize>) -> Option<usize> {
+        task.filter(|_| self.knowledge() == Knowledge::TaskIds)
     }
 
     /// Takes in labelled images in order.
@@ -287,18 +311,29 @@ impl Learner {
     /// # Errors
     /// As for [`Learner::predict`].
     pub fn predict_all(&self, images: &[Image]) -> Result<Vec<Prediction>> {
-        let scores = self.scores(images)?;
-        let answer = |scores: methods::Scores| Prediction {
+        Ok(self.named(self.scores(images, None)?))
+    }
+
+    /// The same for images of a task, numbered from 0; methods that are not told tasks do not hear of it.
+    ///
+    /// # Errors
+    /// As for [`Learner::predict`].
+    pub fn predict_all_in(&self, task: usize, images: &[Image]) -> Result<Vec<Prediction>> {
+        Ok(self.named(self.scores(images, Some(task))?))
+    }
+
+    fn named(&self, scores: Vec<Scores>) -> Vec<Prediction> {
+        let answer = |scores: Scores| Prediction {
             label: self.labels[scores.best()].clone(),
             disagreement: scores.disagreement,
             entropy: scores.entropy,
             probabilities: self.labels.iter().cloned().zip(scores.probabilities).collect(),
         };
-        Ok(scores.into_iter().map(answer).collect())
+        scores.into_iter().map(answer).collect()
     }
 
     /// Probabilities by class number, for evaluators.
-    pub(crate) fn scores(&self, images: &[Image]) -> Result<Vec<methods::Scores>> {
+    pub(crate) fn scores(&self, images: &[Image], task: Option<usize>) -> Result<Vec<Scores>> {
         if self.labels.is_empty() {
             return Err(Error::NoClassYet);
         }
@@ -306,7 +341,7 @@ impl Learner {
         if images.is_empty() {
             return Ok(Vec::new());
         }
-        self.method.predict(&self.core, images)
+        self.method.predict(&self.core, images, self.told(task))
     }
 
     /// Labels met so far, in order of first arrival.

@@ -39,15 +39,18 @@
 pub mod augment;
 pub mod batch;
 pub mod bench;
+mod cache;
 pub mod checkpoint;
 pub mod config;
 pub mod data;
 pub mod device;
+pub mod disk;
 pub mod error;
 mod eval;
 pub mod folder;
 pub mod learner;
 pub mod memory;
+pub mod method;
 pub mod methods;
 pub mod model;
 pub mod perturb;
@@ -57,6 +60,7 @@ pub mod rate;
 #[cfg(test)]
 #[path = "../tests/reference/mod.rs"]
 mod reference;
+pub mod rehearsal;
 pub mod run;
 pub mod state;
 pub mod stream;

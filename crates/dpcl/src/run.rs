@@ -1,9 +1,10 @@
 //! The one loop: predict, then learn, each sample once; evaluate when due; write down what happened.
 //!
-//! Only here are tasks known, and only for the evaluator and for methods that declare that they need task ends.
+//! Only here are tasks known, for the evaluator and for methods that declare that they need task ends or ids.
 
 mod bad_image;
 mod ending;
+mod evaluating;
 mod further;
 mod record;
 mod standing;
@@ -11,9 +12,10 @@ mod telling;
 mod watch;
 
 pub use record::Recording;
-pub(crate) use standing::line;
 pub use standing::{Ending, Mark, Standing};
-pub use watch::{Keep, Moment, Progress, Watch};
+pub use watch::{Keep, Progress, Watch};
+
+pub use crate::checkpoint::Moment;
 
 use std::{
     path::Path,
@@ -21,11 +23,7 @@ use std::{
     time::Instant,
 };
 
-use dpcl_report::{
-    metrics::accuracy,
-    record::{EvaluationKind, Event, RunResult},
-    uncertainty::summarise,
-};
+use dpcl_report::record::{EvaluationKind, Event, RunResult};
 
 use standing::Trail;
 use telling::last_progress;
@@ -37,7 +35,7 @@ use crate::{
     error::{Error, Result},
     eval::{Judgement, TestSet},
     learner::{Learner, Shape},
-    methods::{Answers, Knowledge},
+    method::Answers,
     process,
     stream::{self, Credit, Parts, Schedule, Task},
 };
@@ -223,7 +221,7 @@ impl Execution<'_> {
                 }
                 let label = self.run.dataset.train.labels[position];
                 match images.next().ok_or(Error::Interrupted)? {
-                    Ok(image) => self.sample(&image, label, total, watch)?,
+                    Ok(image) => self.sample(&image, label, number, total, watch)?,
                     Err(problem) => {
                         self.pass_over(position, problem, watch)?;
                         continue;
@@ -246,11 +244,18 @@ impl Execution<'_> {
     }
 
     /// One stream sample: predict if asked, learn, report, evaluate if due.
-    fn sample(&mut self, image: &data::Image, class: usize, total: u64, watch: &mut Watch<'_>) -> Result<()> {
+    fn sample(
+        &mut self,
+        image: &data::Image,
+        class: usize,
+        task: usize,
+        total: u64,
+        watch: &mut Watch<'_>,
+    ) -> Result<()> {
         if self.run.config.settings.online {
             self.predict_first(image, class)?;
         }
-        let observation = self.learner.observe(image, class).map_err(|error| self.explain(error))?;
+        let observation = self.learner.observe_in(task, image, class).map_err(|error| self.explain(error))?;
         self.standing.samples += 1;
         let samples = self.standing.samples;
         if observation.new_class {
@@ -331,17 +336,6 @@ impl Execution<'_> {
         Ok(())
     }
 
-    fn predict_first(&mut self, image: &data::Image, class: usize) -> Result<()> {
-        let right = match self.learner.predict(image) {
-            Ok(prediction) => prediction.label == class.into(),
-            Err(Error::NoClassYet) => false,
-            Err(error) => return Err(error),
-        };
-        let (samples, correct) = self.standing.online;
-        self.standing.online = (samples + 1, correct + u64::from(right));
-        Ok(())
-    }
-
     fn report_steps(&mut self, watch: &mut Watch<'_>) -> Result<()> {
         let steps = std::mem::take(&mut self.standing.unreported);
         let Some(last) = steps.last() else { return Ok(()) };
@@ -355,34 +349,9 @@ impl Execution<'_> {
         self.emit(event, watch)
     }
 
-    fn evaluate(&mut self, kind: EvaluationKind, watch: &mut Watch<'_>) -> Result<()> {
-        let begin = Instant::now();
-        let (samples, updates) = (self.standing.samples, self.updates());
-        let judgement = match self.judged.take() {
-            // A task may end where the period comes round: the same learner gives the same answers.
-            Some((then, judgement)) if then == samples && self.learner.knowledge() == Knowledge::None => {
-                judgement
-            }
-            _ => {
-                let judgement = self.test.evaluate(&self.learner)?;
-                self.note_unread(&judgement.unread, watch)?;
-                judgement
-            }
-        };
-        self.standing.evaluating += begin.elapsed().as_secs_f64();
-        self.standing.accuracy = accuracy(&judgement.classes);
-        let classes = judgement.classes.clone();
-        self.emit(Event::Evaluation { samples, updates, kind, classes }, watch)?;
-        if matches!(kind, EvaluationKind::TaskEnd(_)) {
-            self.emit(Event::Uncertainty(summarise(samples, &judgement.answers)), watch)?;
-        }
-        self.judged = Some((samples, judgement));
-        Ok(())
-    }
-
     fn emit(&mut self, event: Event, watch: &mut Watch<'_>) -> Result<()> {
         (watch.event)(&event)?;
-        self.trail.add(line(&event).as_bytes());
+        self.trail.add(event.line().as_bytes());
         self.events.push(event);
         Ok(())
     }

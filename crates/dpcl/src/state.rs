@@ -9,16 +9,19 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::{Error, Result};
 
-/// A part of a learner that can be written out whole and read back exactly.
+/// A part of a learner that can be written out whole and read back exactly. A part that remembers nothing writes both
+/// as they are here.
 pub trait Persist {
     /// Writes everything that the future of this part depends on.
-    fn save(&self, state: &mut State);
+    fn save(&self, _state: &mut State) {}
 
     /// Reads back what `save` wrote into a part built from the same configuration.
     ///
     /// # Errors
     /// When an entry is missing or has another form.
-    fn load(&mut self, state: &State) -> Result<()>;
+    fn load(&mut self, _state: &State) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A state is its own saved form, so that a part can keep another's for later.

@@ -216,7 +216,7 @@ fn clib_keeps_every_newcomer() {
         let observation = learner.observe(image, *class).unwrap();
         assert_eq!(observation.steps.len(), 1, "every sample earns its step when it arrives");
         let slots = learner.memory().unwrap().slots();
-        assert!(slots.iter().any(|sample| sample.image == *image));
+        assert!(slots.iter().any(|sample| *sample.image.to_bytes() == *image));
     }
     let histogram = learner.memory().unwrap().histogram();
     assert_eq!(histogram, [10, 10, 10, 10]);
@@ -254,7 +254,7 @@ fn memory_and_rate_of_clib_serve_other_methods() {
 #[test]
 fn a_first_measurement_is_no_change_of_disagreement() {
     let (image, class) = samples(1).remove(0);
-    let sample = Sample { image, class };
+    let sample = Sample::new(image, class);
     let mut memory = Memory::new("reservoir", 2, 1).unwrap();
     memory.offer(&sample, None);
     assert_eq!(memory.rehearsed(&[0], &[0.25], 0.5), None);

@@ -8,7 +8,8 @@ use std::{path::Path, sync::atomic::AtomicBool};
 use dpcl::{
     Checkpoint, Config, Error, Image, Learner, Progress, Run, Shape, Watch,
     data::Dataset,
-    methods::{Answers, METHODS},
+    method::Answers,
+    methods::METHODS,
     run::{Moment, Standing},
     state::State,
 };

@@ -75,7 +75,8 @@ fn step(learner: &mut Learner, batch: &[(Image, usize)]) -> Slots {
     let stored = learner.memory().unwrap().slots().to_vec();
     let history = learner.memory().unwrap().history().to_vec();
     let arriving = disagreement(learner, batch.iter().map(|(image, _)| image));
-    let kept = disagreement(learner, stored.iter().map(|sample| &sample.image));
+    let images: Vec<Image> = stored.iter().map(|sample| sample.image.to_bytes().into_owned()).collect();
+    let kept = disagreement(learner, images.iter());
     let observation = learner.observe(&last.0, last.1).unwrap();
     assert_eq!((observation.new_class, observation.steps.len()), (false, 1));
 
@@ -83,7 +84,7 @@ fn step(learner: &mut Learner, batch: &[(Image, usize)]) -> Slots {
     let mut slots = Slots { spread: range.1 - range.0, ..Slots::default() };
     let memory = learner.memory().unwrap();
     for (slot, (sample, &found)) in memory.slots().iter().zip(memory.history()).enumerate() {
-        if let Some(row) = batch.iter().position(|(image, _)| *image == sample.image) {
+        if let Some(row) = batch.iter().position(|(image, _)| *image == *sample.image.to_bytes()) {
             slots.newcomers += 1;
             slots.newcomer_off = slots.newcomer_off.max((found - arriving[row]).abs());
         } else if found != history[slot] {

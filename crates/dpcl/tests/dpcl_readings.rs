@@ -7,7 +7,7 @@ mod quarters;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dpcl::methods::Step;
+use dpcl::method::Step;
 use dpcl::{Image, Learner};
 use quarters::{config, learner, samples, taught};
 

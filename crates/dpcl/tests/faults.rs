@@ -68,7 +68,7 @@ fn every_scheme_keeps_to_one_slot_for_many_classes() {
     for scheme in SCHEMES {
         let mut memory = dpcl::memory::Memory::new(scheme.name, 1, 5).unwrap();
         for class in (0..40).chain(0..40) {
-            let sample = dpcl::memory::Sample { image: plain(8, class as u8), class };
+            let sample = dpcl::memory::Sample::new(plain(8, class as u8), class);
             memory.offer(&sample, Some(0.5));
             assert!(memory.slots().len() <= 1, "{}", scheme.name);
         }

@@ -160,7 +160,7 @@ fn memory_with_history(history: &[f64]) -> Memory {
     let image = dpcl::Image { height: 1, width: 1, pixels: vec![0; 3].into() };
     let mut memory = Memory::new("pim", history.len(), 1).unwrap();
     for &value in history {
-        memory.offer(&Sample { image: image.clone(), class: 0 }, Some(value));
+        memory.offer(&Sample::new(image.clone(), 0), Some(value));
     }
     memory
 }

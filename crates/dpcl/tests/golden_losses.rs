@@ -67,12 +67,7 @@ fn golden_cutmix_losses() {
         let area = Area { left: 0, right: 0, top: 0, bottom: 0 };
         let coefficient: f64 = case.input("lambda_corrected");
         let mix = Mix { area, coefficient, permutation: case.input("permutation") };
-        let batch = Batch {
-            images: Vec::new(),
-            labels: case.input("labels"),
-            slots: Vec::new(),
-            mix: Some(mix.clone()),
-        };
+        let batch = Batch { labels: case.input("labels"), mix: Some(mix.clone()), ..Batch::default() };
         let partners = batch.partners(&mix);
         let loss = mixed_cross_entropy(logits.clone(), &batch.labels, &partners, coefficient);
         case.check("loss", value(&loss));

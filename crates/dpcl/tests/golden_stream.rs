@@ -2,16 +2,16 @@
 
 mod reference;
 
-use dpcl::stream::StreamBuffer;
+use dpcl::stream::Arrivals;
 
 #[test]
 fn golden_protocol() {
     for case in reference::cases("protocol.json") {
         let batch: usize = case.input("batch");
-        let mut buffer = StreamBuffer::new(batch / 2, case.input("updates_per_sample"));
+        let mut buffer = Arrivals::new(batch / 2, case.input("updates_per_sample"));
         let mut buffers = Vec::new();
         for sample in 0..case.input::<usize>("samples") {
-            buffers.extend(buffer.push(sample).map(|full| full.updates));
+            buffers.extend(buffer.push(sample).map(|due| due.updates));
         }
         let first: Vec<usize> = case.expected("iterations_of_first_buffers");
 

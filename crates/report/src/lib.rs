@@ -141,7 +141,7 @@ fn left_out(run: &Run) -> Option<String> {
 }
 
 /// Every metric by its name in the record.
-pub(crate) fn values(metrics: &record::Metrics) -> [(&'static str, Option<f64>); 12] {
+pub(crate) fn values(metrics: &record::Metrics) -> [(&'static str, Option<f64>); 14] {
     [
         ("acc", metrics.acc),
         ("fm", metrics.fm),
@@ -152,6 +152,8 @@ pub(crate) fn values(metrics: &record::Metrics) -> [(&'static str, Option<f64>);
         ("a_last", metrics.a_last),
         ("f_last", metrics.f_last),
         ("online_acc", metrics.online_acc),
+        ("acc_task_ids", metrics.acc_task_ids),
+        ("fm_task_ids", metrics.fm_task_ids),
         ("ece", metrics.ece),
         ("aurc_confidence", metrics.aurc_confidence),
         ("aurc_disagreement", metrics.aurc_disagreement),

@@ -23,8 +23,21 @@ pub struct AccuracyMatrix {
 impl AccuracyMatrix {
     /// Builds the matrix up to the last recorded task end; of two evaluations at one task end the later counts.
     pub fn of(events: &[Event]) -> Self {
-        let tasks = task_classes(events);
-        let ends = task_ends(events);
+        Self::from_ends(task_classes(events), &task_ends(events))
+    }
+
+    /// The same of answers that were told the task of every image; without rows where none were.
+    pub fn with_task_ids(events: &[Event]) -> Self {
+        let end = |event| match event {
+            &Event::TaskAware { kind: EvaluationKind::TaskEnd(task), ref classes, .. } => {
+                Some((task, classes.as_slice()))
+            }
+            _ => None,
+        };
+        Self::from_ends(task_classes(events), &events.iter().filter_map(end).collect())
+    }
+
+    fn from_ends(tasks: &[Vec<usize>], ends: &BTreeMap<usize, &[ClassCount]>) -> Self {
         let finished = ends.keys().next_back().map_or(0, |last| last + 1).min(tasks.len());
         let row = |after: usize| {
             let counts = ends.get(&after).copied().unwrap_or_default();
@@ -65,22 +78,26 @@ pub fn metrics(events: &[Event]) -> Metrics {
     let end_accuracies: Vec<f64> = ends.values().filter_map(|counts| accuracy(counts)).collect();
     let drops = matrix.forgetting();
     let uncertainty = uncertainty::last(events);
-    let mean_drop = |drops: &[Option<f64>], of: fn(f64) -> f64| match matrix.rows.len() {
-        0 => None,
-        1 => Some(0.0),
-        _ => mean(drops.iter().flatten().copied().map(of)),
-    };
+    let told = AccuracyMatrix::with_task_ids(events);
+    let mean_drop =
+        |matrix: &AccuracyMatrix, drops: &[Option<f64>], of: fn(f64) -> f64| match matrix.rows.len() {
+            0 => None,
+            1 => Some(0.0),
+            _ => mean(drops.iter().flatten().copied().map(of)),
+        };
     Metrics {
         acc: matrix.final_accuracy(),
-        fm: mean_drop(&drops, f64::abs),
-        fm_signed: mean_drop(&drops, |drop| drop),
-        fm_max: mean_drop(&matrix.forgetting_from_best(), |drop| drop),
+        fm: mean_drop(&matrix, &drops, f64::abs),
+        fm_signed: mean_drop(&matrix, &drops, |drop| drop),
+        fm_max: mean_drop(&matrix, &matrix.forgetting_from_best(), |drop| drop),
         a_auc: mean(periodic(events).filter_map(accuracy)),
         // Of a method that answers at the end only there is nothing to average.
         a_avg: if ends.len() == matrix.rows.len() { mean(end_accuracies.iter().copied()) } else { None },
         a_last: ends.values().next_back().and_then(|counts| accuracy(counts)),
         f_last: last_forgetting(&ends),
         online_acc: online_accuracy(events),
+        acc_task_ids: told.final_accuracy(),
+        fm_task_ids: mean_drop(&told, &told.forgetting(), f64::abs),
         ece: uncertainty.and_then(|last| calibration_error(&last.calibration)),
         aurc_confidence: uncertainty.and_then(|last| aurc(&last.by_confidence)),
         aurc_disagreement: uncertainty

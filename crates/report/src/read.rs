@@ -169,7 +169,8 @@ impl Check {
                 self.advance(*samples)
             }
             Event::Progress { samples, .. } | Event::BadImage { samples, .. } => self.advance(*samples),
-            Event::Evaluation { samples, kind, classes, .. } => {
+            Event::Evaluation { samples, kind, classes, .. }
+            | Event::TaskAware { samples, kind, classes } => {
                 if let EvaluationKind::TaskEnd(task) = kind {
                     self.task(*task)?;
                 }

@@ -70,6 +70,15 @@ pub enum Event {
         /// For each class met so far: its number, correct answers, test images.
         classes: Vec<ClassCount>,
     },
+    /// The evaluation before it once more, with the task of every image told; only of methods that are told task ids.
+    TaskAware {
+        /// Stream samples seen so far.
+        samples: u64,
+        /// Why it was made.
+        kind: EvaluationKind,
+        /// For each class met so far: its number, correct answers, test images.
+        classes: Vec<ClassCount>,
+    },
     /// An image could not be read and was left out (`on_bad_image = "skip"`). A test image is tried again at every
     /// evaluation and written down once.
     BadImage {
@@ -111,6 +120,13 @@ pub enum Event {
         /// PNG contact sheet, base64.
         png: String,
     },
+}
+
+impl Event {
+    /// The event as it stands in the log, line break included.
+    pub fn line(&self) -> String {
+        serde_json::to_string(self).expect("an event is plain data with string keys") + "\n"
+    }
 }
 
 /// JSON has no NaN: serde writes a diverged number as `null`, and a record of it must stay readable.
@@ -264,6 +280,10 @@ pub struct Metrics {
     pub f_last: Option<f64>,
     /// Accuracy of predicting each stream sample before learning it.
     pub online_acc: Option<f64>,
+    /// `acc` of answers that were told the task of every image.
+    pub acc_task_ids: Option<f64>,
+    /// `fm` of answers that were told the task of every image.
+    pub fm_task_ids: Option<f64>,
     /// Expected calibration error at the end: mean over answers of |confidence − accuracy|, bin by bin.
     pub ece: Option<f64>,
     /// Area under the risk–coverage curve at the end, most confident answers first.

@@ -40,8 +40,8 @@ impl Column {
     }
 }
 
-/// The columns every report has, `online_acc`, and what is measured of uncertainty.
-pub const COLUMNS: [Column; 10] = [
+/// The columns every report has, those of `--online` and of methods told task ids, and what is measured of uncertainty.
+pub const COLUMNS: [Column; 12] = [
     Column {
         name: "acc",
         meaning: "final accuracy, mean over tasks",
@@ -69,6 +69,20 @@ pub const COLUMNS: [Column; 10] = [
         unit: Unit::Percent,
         better: Some(Better::Higher),
         value: |run| run.metrics.online_acc,
+    },
+    Column {
+        name: "acc_task_ids",
+        meaning: "acc of answers that were told the task of every image",
+        unit: Unit::Percent,
+        better: Some(Better::Higher),
+        value: |run| run.metrics.acc_task_ids,
+    },
+    Column {
+        name: "fm_task_ids",
+        meaning: "fm of answers that were told the task of every image",
+        unit: Unit::Percent,
+        better: Some(Better::Lower),
+        value: |run| run.metrics.fm_task_ids,
     },
     Column {
         name: "ece",
@@ -153,7 +167,7 @@ pub struct Row {
 /// Columns that only the full table has.
 const DETAILS: [&str; 3] = ["ece", "aurc_confidence", "aurc_disagreement"];
 /// Columns that are left out where no run measured them.
-const OPTIONAL: [&str; 4] = ["online_acc", DETAILS[0], DETAILS[1], DETAILS[2]];
+const OPTIONAL: [&str; 6] = ["online_acc", "acc_task_ids", "fm_task_ids", DETAILS[0], DETAILS[1], DETAILS[2]];
 
 /// A setting's groups and columns as text.
 pub struct Table {
@@ -168,7 +182,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The columns that fit a terminal. Leaves out `online_acc` where no run measured it, and adds `seeds` where groups
+    /// The columns that fit a terminal. Leaves out what no run measured, and adds `seeds` where groups
     /// have different numbers.
     pub fn of(setting: &Setting) -> Self {
         Self::with(setting, |column| !DETAILS.contains(&column.name))

@@ -74,6 +74,7 @@ fn samples(event: &Event) -> Option<u64> {
         Event::NewClass { samples, .. }
         | Event::Progress { samples, .. }
         | Event::Evaluation { samples, .. }
+        | Event::TaskAware { samples, .. }
         | Event::BadImage { samples, .. }
         | Event::TaskEnd { samples, .. }
         | Event::Memory { samples, .. }

@@ -1,6 +1,6 @@
 //! `dpcl check`: what a configuration resolves to and what it will cost, without running it.
 
-use dpcl::{Run, methods, model::Architecture, stream::StreamBuffer};
+use dpcl::{Run, methods, model::Architecture, stream::Arrivals};
 
 use crate::{
     failure,
@@ -85,10 +85,10 @@ fn summary(planned: &Planned, run: &Run) -> anyhow::Result<String> {
     .join("\n"))
 }
 
-/// Training steps of a stream: those that a buffer of half a batch hands out.
+/// Training steps of a stream: those that samples earn, half a batch at a time.
 fn updates(samples: usize, batch: usize, per_sample: f64) -> usize {
-    let mut buffer = StreamBuffer::new(batch / 2, per_sample);
-    (0..samples).filter_map(|sample| buffer.push(sample)).map(|full| full.updates).sum()
+    let mut arrivals = Arrivals::new(batch / 2, per_sample);
+    (0..samples).filter_map(|sample| arrivals.push(sample)).map(|due| due.updates).sum()
 }
 
 /// Numbers that are learned: convolutions, scale and shift of each batch norm, linear heads.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use dpcl::{Image, Learner, checkpoint::Checkpoint, data, folder, memory::Memory};
+use dpcl::{Image, Learner, checkpoint::Checkpoint, data, disk, memory::Memory};
 use serde_json::{Map, Value, json};
 
 use super::list::Format;
@@ -51,7 +51,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
             let hint = "leave `--sheet` out, or give a checkpoint of a learner with a memory";
             return Err(Usage::with_hint("the memory holds no image to show", hint).into());
         };
-        folder::write_whole(path, &data::png(&sheet))?;
+        disk::write_whole(path, &data::png(&sheet))?;
         output::talk(format!("contact sheet: {}", path.display()));
     }
     Ok(failure::DONE)
@@ -63,14 +63,15 @@ const SHEET: (usize, usize) = (10, 20);
 /// The first stored images of the first classes, one row a class; black where a class has fewer.
 fn sheet(memory: &Memory, classes: usize) -> Option<Image> {
     let first = &memory.slots().first()?.image;
-    let black = Image { pixels: vec![0; first.pixels.len()].into(), ..first.clone() };
+    let [height, width] = first.extent();
+    let black = Image { height, width, pixels: vec![0; height * width * 3].into() };
     let (columns, rows) = (SHEET.0, classes.min(SHEET.1));
     let mut cells = vec![black; rows * columns];
     let mut filled = vec![0; rows];
     for sample in memory.slots().iter().filter(|sample| sample.class < rows) {
         let place = &mut filled[sample.class];
         if *place < columns {
-            cells[sample.class * columns + *place] = sample.image.clone();
+            cells[sample.class * columns + *place] = sample.image.to_bytes().into_owned();
             *place += 1;
         }
     }

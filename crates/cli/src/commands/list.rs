@@ -89,14 +89,14 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
 fn methods() -> Vec<Entry> {
     let entry = |info: &dpcl::methods::MethodInfo| {
         let told = match info.knowledge {
-            dpcl::methods::Knowledge::None => "",
-            dpcl::methods::Knowledge::TaskEnds => " (is told where tasks end)",
-            dpcl::methods::Knowledge::TaskIds => " (is told the task of every sample)",
+            dpcl::method::Knowledge::None => "",
+            dpcl::method::Knowledge::TaskEnds => " (is told where tasks end)",
+            dpcl::method::Knowledge::TaskIds => " (is told the task of every sample)",
         };
         let answers = match info.answers {
-            dpcl::methods::Answers::AnyTime => "",
-            dpcl::methods::Answers::TaskEnds => " (answers as of the last task end)",
-            dpcl::methods::Answers::End => " (answers at the end only)",
+            dpcl::method::Answers::AnyTime => "",
+            dpcl::method::Answers::TaskEnds => " (answers as of the last task end)",
+            dpcl::method::Answers::End => " (answers at the end only)",
         };
         let facts = json!({
             "knowledge": info.knowledge.name(),
@@ -110,7 +110,7 @@ fn methods() -> Vec<Entry> {
         let more = (!departures.is_empty()).then(|| format!("departs from its paper: {departures}"));
         Entry { name: info.name, about: format!("{}{told}{answers}", info.about), more, facts }
     };
-    dpcl::methods::METHODS.iter().map(entry).collect()
+    dpcl::methods::all().into_iter().map(entry).collect()
 }
 
 fn datasets() -> Vec<Entry> {
@@ -133,6 +133,8 @@ const METRICS: &[(&str, &str)] = &[
     ("a_last", "accuracy over all classes met, at the end"),
     ("f_last", "mean over classes of the best earlier accuracy at task ends − accuracy at the end"),
     ("online_acc", "accuracy of predicting each stream sample before learning it (`--online`)"),
+    ("acc_task_ids", "acc of answers that were told the task of every image (methods marked ‡)"),
+    ("fm_task_ids", "fm of answers that were told the task of every image (methods marked ‡)"),
     (
         "ece",
         "calibration error at the end: mean over answers of |accuracy − confidence|, in 15 bins of confidence",

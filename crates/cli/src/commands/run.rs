@@ -7,8 +7,8 @@ use std::{
 
 use anyhow::Context;
 use dpcl::{
-    Config,
-    folder::{self, Every, Status},
+    Config, disk,
+    folder::{Every, Status},
 };
 use dpcl_report::record::CONFIG_FILE;
 
@@ -203,7 +203,7 @@ fn present(folders: &[PathBuf]) -> anyhow::Result<()> {
 /// Writes or replaces the page derived from a folder's records.
 pub fn write_page(folder: &Path, page: &str) -> anyhow::Result<PathBuf> {
     let path = folder.join("report.html");
-    folder::write_whole(&path, page.as_bytes()).context("cannot write the report")?;
+    disk::write_whole(&path, page.as_bytes()).context("cannot write the report")?;
     Ok(path)
 }
 

@@ -3,7 +3,7 @@
 //! Whatever comes from outside the image is black. Sampling is nearest neighbour, about the image centre.
 
 use super::canvas::Canvas;
-use crate::data::Image;
+use crate::data::{FloatImage, Image};
 
 const BLACK: [u8; 3] = [0; 3];
 
@@ -32,6 +32,25 @@ pub(super) fn load_window(
             target.as_chunks_mut::<3>().0.reverse();
         }
     }
+}
+
+/// The same window of an image of floats.
+pub(super) fn window(
+    image: &FloatImage,
+    padding: usize,
+    (top, left): (usize, usize),
+    mirrored: bool,
+) -> Vec<f32> {
+    let FloatImage { height, width, pixels } = image;
+    let mut window = vec![0.0; pixels.len()];
+    for y in inside(top, padding, *height) {
+        for x in inside(left, padding, *width) {
+            let source = ((y + top - padding) * width + x + left - padding) * 3;
+            let target = (y * width + if mirrored { width - 1 - x } else { x }) * 3;
+            window[target..target + 3].copy_from_slice(&pixels[source..source + 3]);
+        }
+    }
+    window
 }
 
 /// Which window positions show the image, not the padding, along one axis.

@@ -15,7 +15,7 @@ mod policies;
 pub use canvas::Canvas;
 pub use cutmix::{CutMix, Mix};
 
-use crate::data::{Image, Policy};
+use crate::data::{FloatImage, Image, Picture, Policy};
 use crate::random::Random;
 
 thread_local! {
@@ -45,30 +45,46 @@ impl Pipeline {
     }
 
     /// Writes a freshly augmented, normalised image: height × width × 3 floats, which `out` must have room for
-    /// exactly.
-    pub fn train(&self, image: &Image, random: &mut Random, out: &mut [f32]) {
+    /// exactly. AutoAugment is made for bytes: images of floats are cropped and mirrored only.
+    pub fn train(&self, picture: &Picture, random: &mut Random, out: &mut [f32]) {
         let corner = (random.below(2 * self.padding + 1), random.below(2 * self.padding + 1));
         let mirrored = self.flip && random.chance(0.5);
-        CANVAS.with_borrow_mut(|canvas| {
-            geometry::load_window(canvas, image, self.padding, corner, mirrored);
-            auto_augment::augment(self.policy, canvas, random);
-            self.normalise(canvas.pixels(), out);
-        });
+        match picture {
+            Picture::Bytes(image) => CANVAS.with_borrow_mut(|canvas| {
+                geometry::load_window(canvas, image, self.padding, corner, mirrored);
+                auto_augment::augment(self.policy, canvas, random);
+                self.normalise(canvas.pixels(), scaled, out);
+            }),
+            Picture::Floats(image) => {
+                let window = geometry::window(image, self.padding, corner, mirrored);
+                self.normalise(&window, |value| value, out);
+            }
+        }
     }
 
     /// Writes the normalised image as it is: height × width × 3 floats, which `out` must have room for exactly.
     pub fn test(&self, image: &Image, out: &mut [f32]) {
-        self.normalise(&image.pixels, out);
+        self.normalise(&image.pixels, scaled, out);
     }
 
-    fn normalise(&self, pixels: &[u8], out: &mut [f32]) {
+    /// The same for an image of floats.
+    pub fn test_floats(&self, image: &FloatImage, out: &mut [f32]) {
+        self.normalise(&image.pixels, |value| value, out);
+    }
+
+    fn normalise<T: Copy>(&self, pixels: &[T], value: impl Fn(T) -> f32, out: &mut [f32]) {
         assert_eq!(pixels.len(), out.len(), "room for exactly one image");
         for (pixel, out) in pixels.as_chunks::<3>().0.iter().zip(out.as_chunks_mut::<3>().0) {
             for channel in 0..3 {
-                out[channel] = (f32::from(pixel[channel]) / 255.0 - self.mean[channel]) / self.std[channel];
+                out[channel] = (value(pixel[channel]) - self.mean[channel]) / self.std[channel];
             }
         }
     }
+}
+
+/// A byte on the scale of floats.
+fn scaled(value: u8) -> f32 {
+    f32::from(value) / 255.0
 }
 
 #[cfg(test)]
@@ -83,10 +99,36 @@ mod tests {
         Image { height: size, width: size, pixels: pixels.into() }
     }
 
+    /// The same picture in floats.
+    fn in_floats(image: &Image) -> FloatImage {
+        let pixels = image.pixels.iter().map(|&value| scaled(value)).collect();
+        FloatImage { height: image.height, width: image.width, pixels }
+    }
+
     fn train(pipeline: &Pipeline, image: &Image, random: &mut Random) -> Vec<f32> {
         let mut out = vec![f32::NAN; image.pixels.len()];
-        pipeline.train(image, random, &mut out);
+        pipeline.train(&image.clone().into(), random, &mut out);
         out
+    }
+
+    #[test]
+    fn floats_are_cropped_mirrored_and_normalised_as_bytes_are() {
+        let pipeline = Pipeline::new(16, Policy::None, MEAN, STD);
+        let image = image(16);
+        for seed in 0..40 {
+            let mut out = vec![f32::NAN; image.pixels.len()];
+            let random = &mut Random::named(seed, "augmentation");
+            pipeline.train(&in_floats(&image).into(), random, &mut out);
+            assert_eq!(
+                out,
+                train(&pipeline, &image, &mut Random::named(seed, "augmentation")),
+                "seed {seed}"
+            );
+        }
+        let (mut one, mut other) = (vec![0.0; image.pixels.len()], vec![0.0; image.pixels.len()]);
+        pipeline.test(&image, &mut one);
+        pipeline.test_floats(&in_floats(&image), &mut other);
+        assert_eq!(one, other);
     }
 
     #[test]

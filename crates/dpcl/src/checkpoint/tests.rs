@@ -114,7 +114,7 @@ fn a_write_that_fails_leaves_the_earlier_file() {
     let path = folder.path().join("otter.ckpt");
     std::fs::write(&path, "the earlier one").unwrap();
     let checkpoint = Checkpoint::of(&learner());
-    let failed = folder::write_through(&path, &mut |file| {
+    let failed = disk::write_through(&path, &mut |file| {
         file.write_all(b"half")?;
         checkpoint.write_to(&mut Full(1000)).map(|_| ())
     });

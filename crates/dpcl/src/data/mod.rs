@@ -22,6 +22,7 @@ mod idx;
 mod imagenet;
 mod inspect;
 mod packed;
+mod picture;
 mod places;
 mod statistics;
 
@@ -34,6 +35,7 @@ pub use folder::open as open_folder;
 pub use imagenet::WORDNET_IDS;
 pub use inspect::{ClassCount, Inspection, contact_sheet, inspect, png, tile};
 pub use packed::Packed;
+pub use picture::{FloatImage, Picture};
 pub use statistics::Statistics;
 
 /// One RGB image as bytes, height × width × 3, row by row.

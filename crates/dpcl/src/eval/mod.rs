@@ -10,8 +10,8 @@ use dpcl_report::{record::ClassCount, uncertainty::Answer};
 use crate::{
     data::{Ahead, Dataset, ImageSource, OnBadImage},
     error::{Error, Result},
-    learner::Learner,
-    stream::Parts,
+    learner::{Label, Learner},
+    stream::{Parts, Task},
 };
 
 /// Test images by class.
@@ -19,6 +19,13 @@ pub struct TestSet {
     images: Arc<dyn ImageSource>,
     positions: Vec<Vec<usize>>,
     on_bad_image: OnBadImage,
+}
+
+/// A class met, by the learner's number and the data set's.
+#[derive(Clone, Copy)]
+struct Known {
+    met: usize,
+    class: usize,
 }
 
 /// What an evaluation found.
@@ -60,20 +67,47 @@ impl TestSet {
     /// # Errors
     /// When a test image cannot be read, unless such are to be skipped.
     pub fn evaluate(&self, learner: &Learner) -> Result<Judgement> {
-        // A class brought along from other data has no test images here.
-        let known =
-            learner.labels().iter().map(|label| label.number().filter(|&class| class < self.positions.len()));
-        let known: Vec<(usize, usize)> =
-            known.enumerate().filter_map(|(met, class)| Some((met, class?))).collect();
+        let mut judgement = self.judge(learner, &self.known(learner), None)?;
+        judgement.classes.sort_by_key(|count| count.class);
+        judgement.unread.sort_unstable();
+        Ok(judgement)
+    }
+
+    /// Right answers of every class met, by class number, when the learner is told the task of every image; a class
+    /// belongs to the task that tests it.
+    ///
+    /// # Errors
+    /// As for [`TestSet::evaluate`].
+    pub fn evaluate_in_tasks(&self, learner: &Learner, tasks: &[Task]) -> Result<Vec<ClassCount>> {
+        let known = self.known(learner);
+        let mut counts = Vec::with_capacity(known.len());
+        for (number, task) in tasks.iter().enumerate() {
+            let of_task: Vec<Known> =
+                known.iter().filter(|known| task.classes.contains(&known.class)).copied().collect();
+            counts.extend(self.judge(learner, &of_task, Some(number))?.classes);
+        }
+        counts.sort_by_key(|count| count.class);
+        Ok(counts)
+    }
+
+    /// The classes met that have test images here; one brought along from other data has none.
+    fn known(&self, learner: &Learner) -> Vec<Known> {
+        let classes = learner.labels().iter().map(Label::number).enumerate();
+        let here = classes.filter_map(|(met, class)| Some(Known { met, class: class? }));
+        here.filter(|known| known.class < self.positions.len()).collect()
+    }
+
+    fn judge(&self, learner: &Learner, known: &[Known], task: Option<usize>) -> Result<Judgement> {
         let queue: Vec<(usize, usize)> = known
             .iter()
             .enumerate()
-            .flat_map(|(row, &(_, class))| self.positions[class].iter().map(move |&position| (row, position)))
+            .flat_map(|(row, known)| self.positions[known.class].iter().map(move |&position| (row, position)))
             .collect();
-        let mut counts: Vec<ClassCount> = known
-            .iter()
-            .map(|&(_, class)| ClassCount { class, correct: 0, total: self.positions[class].len() as u64 })
-            .collect();
+        let count = |known: &Known| {
+            let total = self.positions[known.class].len() as u64;
+            ClassCount { class: known.class, correct: 0, total }
+        };
+        let mut counts: Vec<ClassCount> = known.iter().map(count).collect();
         let mut answers = Vec::with_capacity(queue.len());
         let positions = queue.iter().map(|&(_, position)| position).collect();
         let mut decoded = Ahead::new(Arc::clone(&self.images), positions, ROWS);
@@ -95,9 +129,9 @@ impl TestSet {
                     }
                 }
             }
-            for (scores, row) in learner.scores(&images)?.iter().zip(rows) {
+            for (scores, row) in learner.scores(&images, task)?.iter().zip(rows) {
                 let best = scores.best();
-                let correct = best == known[row].0;
+                let correct = best == known[row].met;
                 counts[row].correct += u64::from(correct);
                 answers.push(Answer {
                     correct,
@@ -107,8 +141,6 @@ impl TestSet {
                 });
             }
         }
-        counts.sort_by_key(|count| count.class);
-        unread.sort_unstable();
         Ok(Judgement { classes: counts, answers, unread })
     }
 

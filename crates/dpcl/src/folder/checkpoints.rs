@@ -11,9 +11,9 @@ use std::{
 };
 
 use crate::{
-    checkpoint::Checkpoint,
+    checkpoint::{Checkpoint, Moment},
+    disk::sync_folder_of,
     error::{Error, Result},
-    run::Moment,
 };
 
 /// Folder of the checkpoints in a run's folder.
@@ -172,7 +172,7 @@ fn write(run: &Path, path: &Path, checkpoint: &Checkpoint, log: &File) -> Result
     let folder = run.join(CHECKPOINT_FOLDER);
     if !folder.exists() {
         fs::create_dir_all(&folder).map_err(|source| Error::io("write", path, source))?;
-        super::sync_folder_of(&folder);
+        sync_folder_of(&folder);
     }
     log.sync_data().map_err(|source| Error::io("write", path, source))?;
     checkpoint.write(path)?;

@@ -8,8 +8,8 @@ use crate::{
     checkpoint::Checkpoint,
     config::Config,
     error::{Error, Result},
+    method::Answers,
     methods,
-    methods::Answers,
     model::Architecture,
     state::{Array, Elements, State},
 };
@@ -100,7 +100,7 @@ impl Learner {
             return Err(bad("labels", "are not as many as the heads have classes"));
         }
         state.load_part("method", &mut *self.method)?;
-        self.method.fit(&self.core)
+        self.method.check_loaded(&self.core)
     }
 }
 

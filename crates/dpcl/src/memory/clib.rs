@@ -93,7 +93,7 @@ impl Scheme for Clib {
         self.moving.drawn.extend(slots);
     }
 
-    fn fit(&self, filled: usize) -> Result<()> {
+    fn check_loaded(&self, filled: usize) -> Result<()> {
         let Moving { scores, losses, drawn } = &self.moving;
         let inside = losses.len() <= filled && drawn.iter().all(|&slot| slot < filled);
         if scores.len() == filled && inside {

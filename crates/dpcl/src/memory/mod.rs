@@ -10,6 +10,7 @@ mod nothing;
 mod pim;
 mod rebuild;
 mod reservoir;
+mod samples;
 
 pub use balanced::Balanced;
 pub use cbrs::Cbrs;
@@ -18,14 +19,14 @@ pub use nothing::Nothing;
 pub use pim::{Keep, Pim};
 pub use rebuild::{choose, spread, uncertainty};
 pub use reservoir::Reservoir;
+pub use samples::{Sample, Samples};
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    data::Image,
     error::{Error, Result},
     random::Random,
-    state::{Array, Elements, Persist, State},
+    state::{Persist, State},
 };
 
 /// A source of chance, so that rules can be tested with given numbers.
@@ -47,15 +48,6 @@ impl Chance for Random {
     fn below(&mut self, count: usize) -> usize {
         Random::below(self, count)
     }
-}
-
-/// A labelled image.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sample {
-    /// The raw, unaugmented image.
-    pub image: Image,
-    /// Its class, numbered in order of first arrival.
-    pub class: usize,
 }
 
 /// A stored sample drawn for rehearsal.
@@ -120,7 +112,7 @@ pub trait Scheme: Persist + Send + Sync {
     ///
     /// # Errors
     /// [`Error::BadState`] for what does not fit.
-    fn fit(&self, _filled: usize) -> Result<()> {
+    fn check_loaded(&self, _filled: usize) -> Result<()> {
         Ok(())
     }
 
@@ -170,7 +162,7 @@ pub const SCHEMES: &[SchemeInfo] = &[
 /// Fixed slots under one scheme.
 pub struct Memory {
     capacity: usize,
-    slots: Vec<Sample>,
+    slots: Samples,
     history: Vec<f64>,
     /// Slots whose samples nobody has measured the disagreement on yet.
     unmeasured: BTreeSet<usize>,
@@ -199,7 +191,7 @@ impl Memory {
     pub fn under(scheme: Box<dyn Scheme>, capacity: usize, seed: u64) -> Self {
         Self {
             capacity,
-            slots: Vec::new(),
+            slots: Samples::default(),
             history: Vec::new(),
             unmeasured: BTreeSet::new(),
             changed: BTreeSet::new(),
@@ -238,12 +230,12 @@ impl Memory {
         let place = self.scheme.place(view, offer, &mut self.policy);
         let slot = match place {
             Place::Append => {
-                self.slots.push(sample.clone());
+                self.slots.0.push(sample.clone());
                 self.history.push(value);
                 self.slots.len() - 1
             }
             Place::Replace(slot) => {
-                self.slots[slot] = sample.clone();
+                self.slots.0[slot] = sample.clone();
                 self.history[slot] = value;
                 slot
             }
@@ -263,7 +255,7 @@ impl Memory {
         self.history = vec![0.0; samples.len()];
         self.unmeasured = (0..samples.len()).collect();
         self.changed = (0..samples.len()).collect();
-        self.slots = samples;
+        self.slots = Samples(samples);
     }
 
     /// Moves the history of rehearsed slots towards their new disagreement by `rate`; returns the summed difference
@@ -310,7 +302,7 @@ impl Memory {
     /// How many slots each class holds; index = class.
     pub fn histogram(&self) -> Vec<usize> {
         let mut counts = Vec::new();
-        for slot in &self.slots {
+        for slot in self.slots.iter() {
             if counts.len() <= slot.class {
                 counts.resize(slot.class + 1, 0);
             }
@@ -322,39 +314,32 @@ impl Memory {
 
 impl Persist for Memory {
     fn save(&self, state: &mut State) {
-        let classes: Vec<usize> = self.slots.iter().map(|slot| slot.class).collect();
-        state.put("classes", &classes);
+        self.slots.save(state);
         state.put("history", &self.history);
         state.put("unmeasured", &self.unmeasured);
         state.put("changed", &self.changed);
         state.put("policy", &self.policy);
         state.put("draws", &self.draws);
-        save_images("images", self.slots.iter().map(|slot| &slot.image), state);
         state.save_part("scheme", &*self.scheme);
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        let classes: Vec<usize> = state.get("classes")?;
-        let images = load_images("images", state)?;
+        self.slots.load(state)?;
         let history: Vec<f64> = state.get("history")?;
-        let filled = images.len();
-        if classes.len() != filled || history.len() != filled || filled > self.capacity {
-            let problem = format!(
-                "holds {filled} images, {} classes and {} histories for {} slots",
-                classes.len(),
-                history.len(),
-                self.capacity
-            );
+        let filled = self.slots.len();
+        if history.len() != filled || filled > self.capacity {
+            let capacity = self.capacity;
+            let problem =
+                format!("holds {filled} samples and {} histories for {capacity} slots", history.len());
             return Err(Error::BadState { key: "classes".into(), problem });
         }
         self.history = history;
         self.unmeasured = state.get("unmeasured")?;
         self.changed = state.get("changed")?;
-        self.slots = images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
         self.policy = state.get("policy")?;
         self.draws = state.get("draws")?;
         state.load_part("scheme", &mut *self.scheme)?;
-        self.scheme.fit(filled)
+        self.scheme.check_loaded(filled)
     }
 }
 
@@ -368,31 +353,4 @@ fn largest_class(classes: &[usize], newcomer: Option<usize>) -> Option<usize> {
     }
     // Of equal counts `max_by_key` returns the last, so the walk goes downwards.
     counts.into_iter().rev().max_by_key(|&(_, count)| count).map(|(class, _)| class)
-}
-
-/// Stores images of one size as a byte array [count, height, width, 3].
-pub fn save_images<'a>(key: &str, images: impl Iterator<Item = &'a Image>, state: &mut State) {
-    let (mut bytes, mut shape) = (Vec::new(), vec![0, 0, 0, 3]);
-    for image in images {
-        bytes.extend_from_slice(&image.pixels);
-        shape = vec![shape[0] + 1, image.height, image.width, 3];
-    }
-    state.put_array(key, Array::bytes(shape, bytes));
-}
-
-/// Reads back what [`save_images`] stored.
-///
-/// # Errors
-/// When the entry is missing or its bytes do not fill its shape.
-pub fn load_images(key: &str, state: &State) -> Result<Vec<Image>> {
-    let array = state.array(key)?;
-    let bad = || Error::BadState { key: key.into(), problem: "is not a list of RGB images".into() };
-    let (&[count, height, width, 3], Elements::U8(bytes)) = (&array.shape[..], &array.elements) else {
-        return Err(bad());
-    };
-    if bytes.len() != count * height * width * 3 {
-        return Err(bad());
-    }
-    let length = (height * width * 3).max(1);
-    Ok(bytes.chunks(length).map(|pixels| Image { height, width, pixels: pixels.into() }).collect())
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::random::Random;
 
-/// Share of perturbed copies whose predicted class is not the most frequent one; `votes` counts the copies of each
+/// Share of augmented copies whose predicted class is not the most frequent one; `votes` counts the copies of each
 /// predicted class.
 pub fn uncertainty(votes: &[usize]) -> f64 {
     let (most, all) = (votes.iter().copied().max().unwrap_or(0), votes.iter().sum::<usize>());

@@ -19,31 +19,33 @@
 
 mod validation;
 
-use std::{collections::BTreeMap, sync::OnceLock};
+use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use self::validation::Validation;
-use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
-    perturbed::{Forward, Perturbed},
-    read_keys,
-    replay::{Replay, rate_name, scheme_name},
-};
+use super::{Method, MethodInfo, REHEARSAL, own_keys, read_keys};
 use crate::{
+    batch::Batch,
+    cache::Cache,
     config::Config,
     data::Image,
     device,
     error::{Error, Result},
     memory::{Memory, Sample},
-    model::{Architecture, Correction, Fit, Frozen, Model, distillation, floats},
-    perturb::{BscConfig, PfiConfig, Votes},
+    method::{Arrival, Core, Knowledge},
+    model::{Architecture, Correction, Fit, Frozen, distillation, floats},
+    perturb::{BscConfig, PfiConfig, Scores, Votes},
     random::Random,
     rate::{self, PimaConfig, Rate},
+    rehearsal::{
+        Rehearsal, Rehearse, Replay, Training,
+        double::{DoublePerturbation, Forward},
+        replay::{rate_name, scheme_name},
+    },
     state::{Persist, State},
-    stream::Full,
 };
 
 /// How the method is listed and built.
@@ -56,14 +58,10 @@ pub const INFO: MethodInfo = MethodInfo {
         "the correction is fitted without a penalty",
     ],
     knowledge: Knowledge::TaskEnds,
-    answers: Answers::AnyTime,
     section: "bic",
-    memory_scheme: "reservoir",
-    rate: "exp-reset",
-    keep_adam: false,
-    cutmix: 0.5,
     check: |section| own_keys(section, BicConfig::check),
-    build: |config| Ok(Box::new(Bic::new(config)?)),
+    build: Bic::build,
+    ..REHEARSAL
 };
 
 /// Own keys of `bic`; the defaults are those of the i-Blurry code base.
@@ -136,16 +134,15 @@ const FIT_ROWS: usize = 100;
 
 /// Replay with a teacher and corrected answers.
 pub struct Bic {
-    replay: Replay,
     config: BicConfig,
     seed: u64,
     form: (Architecture, Device),
-    perturbed: Perturbed,
+    double: DoublePerturbation,
     validation: Validation,
     teacher: Option<Frozen>,
     task: Task,
-    /// The correction that answers until something is learned.
-    fitted: OnceLock<Option<Correction>>,
+    /// The correction that answers, by the network's revision and the samples met.
+    fitted: Cache<(u64, u64), Option<Correction>>,
 }
 
 /// Where in the stream the learner is.
@@ -164,7 +161,7 @@ struct Task {
 }
 
 impl Bic {
-    fn new(config: &Config) -> Result<Self> {
+    fn build(config: &Config) -> Result<Box<dyn Method>> {
         let own: BicConfig = read_keys(config.sections.get(INFO.section).cloned().unwrap_or_default())?;
         let settings = &config.settings;
         let slots = settings.memory.unwrap_or(0);
@@ -173,42 +170,31 @@ impl Bic {
         let architecture =
             Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
         let (pfi, bsc) = (own.pfi.then(|| own.interpolation.clone()), own.bsc.then_some(own.classifiers));
-        let perturbed = Perturbed::new(config, INFO.section, pfi, bsc, own.pima.gamma)?;
-        let rate: Box<dyn Rate> = match perturbed.pima(config, &memory, &own.pima)? {
+        let double = DoublePerturbation::new(config, INFO.section, pfi, bsc, own.pima.gamma)?;
+        let rate: Box<dyn Rate> = match double.pima(config, &memory, &own.pima)? {
             Some(pima) => Box::new(pima),
             None => rate::build(rate_name(config)?, settings)?,
         };
         let validation = Validation::new(aside, settings.seed);
-        Ok(Self {
-            replay: Replay::told_task_ends(config, memory, rate)?.setting_aside(validation.most()),
-            perturbed,
+        let replay = Replay::with(config, memory, rate)?.setting_aside(validation.most());
+        let bic = Self {
             config: own,
             seed: settings.seed,
             form: (architecture, device::named(&settings.device)?),
+            double,
             validation,
             teacher: None,
             task: Task::default(),
-            fitted: OnceLock::new(),
-        })
+            fitted: Cache::default(),
+        };
+        Ok(Rehearsal::boxed(replay, bic))
     }
 
-    /// Something is about to be learned: what answered is forgotten.
-    fn learning(&mut self) {
-        self.fitted.take();
-        self.perturbed.learning();
-    }
-
-    /// A sample arrives: what a new class and a new task change happens before the heads grow.
-    fn prepare(&mut self, core: &Core, class: usize) {
-        self.task.samples += 1;
+    /// A task that is over gives way to the next when its first sample comes.
+    fn enter_task(&mut self) {
         if std::mem::take(&mut self.task.over) {
             self.task.earlier += 1;
             self.task.classes.clear();
-        }
-        if class >= core.model.heads().classes() {
-            self.copy_teacher(core);
-            self.task.classes.push(class);
-            self.validation.new_class(class + 1);
         }
     }
 
@@ -219,33 +205,9 @@ impl Bic {
         }
     }
 
-    fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {
-        let size = core.batcher.size();
-        let Self { replay, config, perturbed, teacher, task, .. } = self;
-        let teacher = teacher.as_ref().filter(|_| task.earlier > 0);
-        let steps = replay.iterate_with(core, full, |model: &mut Model, batch, memory, rate| {
-            let mut pass = model.pass();
-            let forward = perturbed.forward(model, &mut pass, batch, size);
-            let mut loss = forward.losses.mean();
-            if let Some(teacher) = teacher {
-                let taught = taught(teacher, task.before.as_ref(), &forward);
-                loss = loss + distillation(forward.logits.clone(), taught, config.temperature);
-            }
-
-            let mut outcome = pass.backward(&loss);
-            outcome.clip(config.clip);
-            let loss = outcome.loss;
-            model.update(outcome, rate.rate());
-            perturbed.learned(model, batch, forward, loss, memory, rate);
-            loss
-        })?;
-        replay.remember(full);
-        Ok(steps)
-    }
-
     /// The correction for the present network, fitted when first asked for.
-    fn correction(&self, core: &Core) -> Option<&Correction> {
-        self.fitted.get_or_init(|| self.fit(core)).as_ref()
+    fn correction(&self, core: &Core) -> Arc<Option<Correction>> {
+        self.fitted.get((core.model.revision(), self.task.samples), || self.fit(core))
     }
 
     fn fit(&self, core: &Core) -> Option<Correction> {
@@ -254,87 +216,92 @@ impl Bic {
         if *earlier == 0 || classes.is_empty() {
             return None;
         }
-        let images: Vec<Image> = aside.iter().map(|sample| sample.image.clone()).collect();
         let labels: Vec<usize> = aside.iter().map(|sample| sample.class).collect();
-        let logits = self.perturbed.mean_logits(core, &images);
+        let images = core.model.images(core.batcher.stored(aside.iter()), core.batcher.size());
+        let logits = self.double.heads.mean_logits(core.model.heads(), core.model.features(images));
         let fit = Fit { epochs: self.config.fit_epochs, batch: FIT_ROWS, rate: self.config.fit_lr };
         let mut random = Random::named(self.seed, &format!("bias-fit-{samples}"));
         Some(Correction::fitted(classes.clone(), &logits, &labels, fit, &mut random))
     }
 }
 
-impl Method for Bic {
-    fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>> {
-        self.learning();
-        self.prepare(core, sample.class);
+impl Rehearse for Bic {
+    fn new_class(&mut self, core: &Core) {
+        self.enter_task();
+        self.copy_teacher(core);
+        let class = core.model.heads().classes();
+        self.task.classes.push(class);
+        self.validation.new_class(class + 1);
+    }
+
+    fn arrive(&mut self, core: &Core, Arrival { sample, .. }: Arrival) -> Option<Sample> {
+        self.enter_task();
+        self.task.samples += 1;
         if self.validation.wants(sample.class) {
-            self.replay.arrive_unused(core, sample.class);
             self.validation.take(sample, core.model.heads().classes());
-            return Ok(Vec::new());
+            return None;
         }
-        match self.replay.arrive(core, sample) {
-            Some(full) => self.learn(core, &full),
-            None => Ok(Vec::new()),
-        }
+        Some(sample)
     }
 
-    fn flush(&mut self, core: &mut Core) -> Result<Vec<Step>> {
-        self.learning();
-        match self.replay.flush() {
-            Some(full) => self.learn(core, &full),
-            None => Ok(Vec::new()),
+    fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64> {
+        let mut pass = training.model.pass();
+        let forward = self.double.forward(&mut pass, &batch);
+        let mut loss = forward.losses.mean();
+        if let Some(teacher) = self.teacher.as_ref().filter(|_| self.task.earlier > 0) {
+            let taught = taught(teacher, self.task.before.as_ref(), &forward);
+            loss = loss + distillation(forward.logits.clone(), taught, self.config.temperature);
         }
+
+        let mut outcome = pass.backward(&loss);
+        outcome.clip(self.config.clip);
+        let loss = training.apply(outcome, &batch)?;
+
+        self.double.learned(training, &batch, forward);
+        Ok(loss)
     }
 
-    fn task_end(&mut self, core: &mut Core) -> Result<()> {
-        self.task.before = self.correction(core).cloned();
+    fn task_end(&mut self, core: &Core) {
+        self.task.before = self.correction(core).as_ref().clone();
         self.task.over = true;
         self.copy_teacher(core);
-        self.replay.task_end(core);
-        Ok(())
     }
 
-    fn predict(&self, core: &Core, images: &[Image]) -> Result<Vec<Scores>> {
-        let (mut logits, shape) = self.perturbed.logits(core, images);
-        if let Some(correction) = self.correction(core) {
+    fn predict(&self, core: &Core, images: &[Image], _task: Option<usize>) -> Result<Vec<Scores>> {
+        let (mut logits, shape) = self.double.logits(core, images);
+        if let Some(correction) = &*self.correction(core) {
             correction.apply(&mut logits, shape[2]);
         }
         Ok(Votes::from_logits(logits, shape).scores())
     }
 
     fn heads(&self) -> usize {
-        self.perturbed.heads()
+        self.double.heads.count()
     }
 
-    fn memory(&self) -> Option<&Memory> {
-        Some(&self.replay.memory)
-    }
-
-    fn fit(&self, core: &Core) -> Result<()> {
+    fn check_loaded(&self, core: &Core, _memory: &Memory) -> Result<()> {
         let known = core.model.heads().classes();
         if let Some(class) = self.task.classes.iter().find(|&&class| class >= known) {
             let problem = format!("names class {class} of {known}");
             return Err(Error::BadState { key: "task".into(), problem });
         }
-        self.perturbed.fit(core.model.heads())
+        self.double.heads.check_loaded(core.model.heads())
     }
 
     fn extra_parameters(&self) -> Parameters {
         let teacher = self.teacher.as_ref().map_or(0, Frozen::parameters);
-        let heads = self.perturbed.parameters();
+        let heads = self.double.parameters();
         Parameters { state: heads.state + teacher, ..heads }
     }
 
-    fn counters(&self) -> BTreeMap<String, f64> {
-        let rate = self.replay.rate.counters().into_iter().map(|(name, count)| (name.to_owned(), count));
-        rate.chain(self.perturbed.counters()).map(|(name, count)| (name, count as f64)).collect()
+    fn counters(&self) -> Vec<(String, u64)> {
+        self.double.counters()
     }
 }
 
 impl Persist for Bic {
     fn save(&self, state: &mut State) {
-        self.replay.save(state);
-        state.save_part("perturbed", &self.perturbed);
+        state.save_part("perturbed", &self.double);
         state.save_part("validation", &self.validation);
         state.put("task", &self.task);
         state.put("taught", &self.teacher.is_some());
@@ -344,15 +311,13 @@ impl Persist for Bic {
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.fitted.take();
-        self.replay.load(state)?;
-        state.load_part("perturbed", &mut self.perturbed)?;
+        state.load_part("perturbed", &mut self.double)?;
         state.load_part("validation", &mut self.validation)?;
         self.task = state.get("task")?;
         self.teacher = None;
         if state.get("taught")? {
             let (architecture, device) = &self.form;
-            let mut teacher = Frozen::blank(*architecture, self.perturbed.heads(), device);
+            let mut teacher = Frozen::blank(*architecture, self.double.heads.count(), device);
             state.load_part("teacher", &mut teacher)?;
             self.teacher = Some(teacher);
         }

@@ -12,43 +12,38 @@
 //! Departures from the paper: none in the defaults. Measuring the loss of every stored sample after each step is most
 //! of the cost; `imp_period` makes it rarer.
 
-use std::collections::BTreeMap;
-
 use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
-    perturbed::Perturbed,
-    read_keys,
-    replay::{Replay, rate_name, scheme_name},
-};
+use super::{Method, MethodInfo, REHEARSAL, own_keys, read_keys};
 use crate::{
+    batch::Batch,
     config::Config,
     data::Image,
     error::{Error, Result},
-    memory::{self, Memory, Sample},
-    model::Model,
-    perturb::{BscConfig, PfiConfig},
+    memory::{self, Memory},
+    method::Core,
+    perturb::{BscConfig, PfiConfig, Scores},
     rate::{self, PimaConfig, Rate},
+    rehearsal::{
+        Rehearsal, Rehearse, Replay, Training,
+        double::DoublePerturbation,
+        replay::{rate_name, scheme_name},
+    },
     state::{Persist, State},
-    stream::Full,
 };
 
 /// How the method is listed and built.
 pub const INFO: MethodInfo = MethodInfo {
     name: "clib",
     about: "trains on memory alone; keeps the samples that lower the loss on all the others",
-    departures: &[],
-    knowledge: Knowledge::None,
-    answers: Answers::AnyTime,
     section: "clib",
     memory_scheme: "clib",
     rate: "clib",
     keep_adam: true,
-    cutmix: 0.5,
     check: |section| own_keys(section, ClibConfig::check),
-    build: |config| Ok(Box::new(Clib::new(config)?)),
+    build: Clib::build,
+    ..REHEARSAL
 };
 
 /// Own keys of `clib`; the defaults are the paper's.
@@ -105,12 +100,11 @@ impl ClibConfig {
 
 /// Training on memory alone.
 pub struct Clib {
-    replay: Replay,
-    perturbed: Perturbed,
+    double: DoublePerturbation,
 }
 
 impl Clib {
-    fn new(config: &Config) -> Result<Self> {
+    fn build(config: &Config) -> Result<Box<dyn Method>> {
         let own: ClibConfig = read_keys(config.sections.get(INFO.section).cloned().unwrap_or_default())?;
         let settings = &config.settings;
         let slots = settings.memory.unwrap_or(0);
@@ -122,83 +116,54 @@ impl Clib {
             other => Memory::new(other, slots, settings.seed)?,
         };
         let (pfi, bsc) = (own.pfi.then_some(own.interpolation), own.bsc.then_some(own.classifiers));
-        let perturbed = Perturbed::new(config, INFO.section, pfi, bsc, own.pima.gamma)?;
-        let rate: Box<dyn Rate> = match (perturbed.pima(config, &memory, &own.pima)?, rate_name(config)?) {
+        let double = DoublePerturbation::new(config, INFO.section, pfi, bsc, own.pima.gamma)?;
+        let rate: Box<dyn Rate> = match (double.pima(config, &memory, &own.pima)?, rate_name(config)?) {
             (Some(pima), _) => Box::new(pima),
             (None, "clib") => Box::new(rate::Clib::new(settings.lr, own.rate)),
             (None, other) => rate::build(other, settings)?,
         };
-        let replay = Replay::with_rows(config, memory, rate, [1, settings.batch.unwrap_or(0)])?;
-        Ok(Self { replay, perturbed })
-    }
-
-    fn learn(&mut self, core: &mut Core, arrived: &Full<Sample>) -> Result<Vec<Step>> {
-        let Self { replay, perturbed } = self;
-        replay.remember(arrived);
-
-        let size = core.batcher.size();
-        let memory_alone = Full { items: Vec::new(), updates: arrived.updates };
-        replay.iterate_with(core, &memory_alone, |model: &mut Model, batch, memory, rate| {
-            let mut pass = model.pass();
-            let forward = perturbed.forward(model, &mut pass, batch, size);
-
-            let outcome = pass.backward(&forward.losses.mean());
-            let loss = outcome.loss;
-            model.update(outcome, rate.rate());
-            perturbed.learned(model, batch, forward, loss, memory, rate);
-            loss
-        })
+        Ok(Rehearsal::boxed(Replay::memory_alone(config, memory, rate)?, Self { double }))
     }
 }
 
-impl Method for Clib {
-    fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>> {
-        self.perturbed.learning();
-        match self.replay.arrive(core, sample) {
-            Some(arrived) => self.learn(core, &arrived),
-            None => Ok(Vec::new()),
-        }
+impl Rehearse for Clib {
+    fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64> {
+        let mut pass = training.model.pass();
+        let forward = self.double.forward(&mut pass, &batch);
+
+        let loss = training.step(pass, &forward.losses.mean(), &batch)?;
+
+        self.double.learned(training, &batch, forward);
+        Ok(loss)
     }
 
-    fn flush(&mut self, _core: &mut Core) -> Result<Vec<Step>> {
-        // No sample waits: each is in memory before the next arrives.
-        Ok(Vec::new())
-    }
-
-    fn predict(&self, core: &Core, images: &[Image]) -> Result<Vec<Scores>> {
-        Ok(self.perturbed.answer(core, images))
+    fn predict(&self, core: &Core, images: &[Image], _task: Option<usize>) -> Result<Vec<Scores>> {
+        Ok(self.double.answer(core, images))
     }
 
     fn heads(&self) -> usize {
-        self.perturbed.heads()
+        self.double.heads.count()
     }
 
-    fn memory(&self) -> Option<&Memory> {
-        Some(&self.replay.memory)
-    }
-
-    fn fit(&self, core: &Core) -> Result<()> {
-        self.perturbed.fit(core.model.heads())
+    fn check_loaded(&self, core: &Core, _memory: &Memory) -> Result<()> {
+        self.double.heads.check_loaded(core.model.heads())
     }
 
     fn extra_parameters(&self) -> Parameters {
-        self.perturbed.parameters()
+        self.double.parameters()
     }
 
-    fn counters(&self) -> BTreeMap<String, f64> {
-        let rate = self.replay.rate.counters().into_iter().map(|(name, count)| (name.to_owned(), count));
-        rate.chain(self.perturbed.counters()).map(|(name, count)| (name, count as f64)).collect()
+    fn counters(&self) -> Vec<(String, u64)> {
+        self.double.counters()
     }
 }
 
 impl Persist for Clib {
     fn save(&self, state: &mut State) {
-        self.replay.save(state);
-        state.save_part("perturbed", &self.perturbed);
+        state.save_part("perturbed", &self.double);
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.replay.load(state)?;
-        state.load_part("perturbed", &mut self.perturbed)
+        state.load_part("perturbed", &mut self.double)
     }
 }

@@ -17,18 +17,16 @@ use burn::tensor::Tensor;
 use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Step, forward, own_keys, read_keys,
-    replay::{Replay, finite},
-};
+use super::{MethodInfo, REHEARSAL, own_keys, read_keys};
 use crate::{
-    batch::{Batch, Batcher},
+    batch::{Batch, Recipe},
     config::Config,
     error::{Error, Result},
-    memory::{Memory, Place, Sample},
+    memory::{Memory, Place},
+    method::Core,
     model::{Model, cross_entropy, floats, mixed_cross_entropy, stored_distance},
+    rehearsal::{Rehearsal, Rehearse, Replay, Training, forward},
     state::{Array, Elements, Persist, State},
-    stream::Full,
 };
 
 /// How the method is listed and built.
@@ -39,15 +37,10 @@ pub const INFO: MethodInfo = MethodInfo {
         "the three groups are one batch, two of them in CutMix form",
         "what is stored is the output on the augmented image in the last step of its buffer",
     ],
-    knowledge: Knowledge::None,
-    answers: Answers::AnyTime,
     section: "der",
-    memory_scheme: "reservoir",
-    rate: "exp-reset",
-    keep_adam: false,
-    cutmix: 0.5,
     check: |section| own_keys(section, DerPlusPlusConfig::check),
-    build: |config| Ok(Box::new(DerPlusPlus::new(config)?)),
+    build: |config| Ok(Rehearsal::boxed(Replay::new(config)?, DerPlusPlus::new(config)?)),
+    ..REHEARSAL
 };
 
 /// Own keys of `der++`; the defaults are the authors' for CIFAR-100 at 500 slots.
@@ -80,8 +73,9 @@ impl DerPlusPlusConfig {
 /// Experience replay with stored logits.
 pub struct DerPlusPlus {
     config: DerPlusPlusConfig,
-    replay: Replay,
-    logits: StoredLogits,
+    stored: StoredLogits,
+    /// Logits of the stream rows in the last step on them.
+    answers: Vec<Vec<f32>>,
 }
 
 /// Logits of each filled memory slot, as wide as the head was when they were stored.
@@ -91,98 +85,67 @@ struct StoredLogits(Vec<Vec<f32>>);
 impl DerPlusPlus {
     fn new(config: &Config) -> Result<Self> {
         let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
-        let logits = StoredLogits::default();
-        Ok(Self { config: read_keys(section)?, replay: Replay::new(config)?, logits })
-    }
-
-    fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {
-        let Self { config: DerPlusPlusConfig { a, b }, replay, logits: stored } = self;
-        let (size, stream) = (core.batcher.size(), full.items.len());
-        let mut left = full.updates;
-        let mut answers = vec![Vec::new(); stream];
-
-        let draw = |memory: &mut Memory, rows: usize| {
-            let mut draw = |weight: f64| if weight > 0.0 { memory.draw(rows) } else { Vec::new() };
-            (draw(*b), draw(*a))
-        };
-        let make = |batcher: &mut Batcher, stream: &[Sample], (labelled, matched): (Vec<_>, Vec<_>)| {
-            (batcher.replay_beside(stream, &labelled, &matched), matched.len())
-        };
-        let steps =
-            replay.iterate_made(core, full, draw, make, |model, (batch, matched), memory, rate| {
-                let mut pass = model.pass();
-                let logits = forward(model, &mut pass, &batch, size);
-
-                let labelled = batch.labels.len() - matched;
-                let mut loss = group_loss(logits.clone(), &batch, 0..stream);
-                if labelled > stream {
-                    loss = loss + group_loss(logits.clone(), &batch, stream..labelled).mul_scalar(*b);
-                }
-                let slots = &batch.slots[batch.slots.len() - matched..];
-                let targets: Vec<&[f32]> = slots.iter().map(|&slot| &stored.0[slot][..]).collect();
-                let again = rows(logits.clone(), labelled..batch.labels.len());
-                if let Some(distance) = again.and_then(|again| stored_distance(again, &targets)) {
-                    loss = loss + distance.mul_scalar(*a);
-                }
-
-                left -= 1;
-                if left == 0 {
-                    answers = stream_answers(model, logits.inner(), &batch, stream, size);
-                }
-                let outcome = pass.backward(&loss);
-                let loss = outcome.loss;
-                model.update(outcome, rate.rate());
-                memory.trained(&batch.slots);
-                finite(loss, rate.rate(), batch.labels)
-            })?;
-
-        for (sample, logits) in full.items.iter().zip(answers) {
-            stored.place(replay.memory.offer(sample, None), logits);
-        }
-        Ok(steps)
+        Ok(Self { config: read_keys(section)?, stored: StoredLogits::default(), answers: Vec::new() })
     }
 }
 
-impl Method for DerPlusPlus {
-    fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>> {
-        match self.replay.arrive(core, sample) {
-            Some(full) => self.learn(core, &full),
-            None => Ok(Vec::new()),
-        }
+impl Rehearse for DerPlusPlus {
+    fn recipe(&self, rows: usize) -> Recipe {
+        let DerPlusPlusConfig { a, b } = self.config;
+        let rows_of = |weight: f64| if weight > 0.0 { rows } else { 0 };
+        Recipe { mixed: rows_of(b), beside: rows_of(a), candidates: 0 }
     }
 
-    fn flush(&mut self, core: &mut Core) -> Result<Vec<Step>> {
-        match self.replay.flush() {
-            Some(full) => self.learn(core, &full),
-            None => Ok(Vec::new()),
+    fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64> {
+        let DerPlusPlusConfig { a, b } = self.config;
+        let (stream, labelled) = (batch.stream_rows(), batch.labels.len() - batch.beside);
+        let mut pass = training.model.pass();
+        let logits = forward(&mut pass, &batch);
+
+        let mut loss = group_loss(logits.clone(), &batch, 0..stream);
+        if labelled > stream {
+            loss = loss + group_loss(logits.clone(), &batch, stream..labelled).mul_scalar(b);
         }
+        let slots = &batch.slots[labelled - stream..];
+        let targets: Vec<&[f32]> = slots.iter().map(|&slot| &self.stored.0[slot][..]).collect();
+        let again = rows(logits.clone(), labelled..batch.labels.len());
+        if let Some(distance) = again.and_then(|again| stored_distance(again, &targets)) {
+            loss = loss + distance.mul_scalar(a);
+        }
+
+        if training.left == 0 {
+            self.answers = stream_answers(training.model, logits.inner(), &batch);
+        }
+        training.step(pass, &loss, &batch)
     }
 
-    fn memory(&self) -> Option<&Memory> {
-        Some(&self.replay.memory)
+    fn offered(&mut self, row: usize, place: Place) {
+        let logits = self.answers.get_mut(row).map(std::mem::take).unwrap_or_default();
+        self.stored.place(place, logits);
+    }
+
+    fn check_loaded(&self, _core: &Core, memory: &Memory) -> Result<()> {
+        let (found, slots) = (self.stored.0.len(), memory.slots().len());
+        if found != slots {
+            let problem = format!("holds logits of {found} samples for {slots} filled slots");
+            return Err(Error::BadState { key: "method.logit_widths".into(), problem });
+        }
+        Ok(())
     }
 
     fn extra_parameters(&self) -> Parameters {
-        let stored = self.logits.0.iter().map(Vec::len).sum::<usize>() as u64;
+        let stored = self.stored.0.iter().map(Vec::len).sum::<usize>() as u64;
         Parameters { history: stored, ..Parameters::default() }
     }
 }
 
 impl Persist for DerPlusPlus {
     fn save(&self, state: &mut State) {
-        self.replay.save(state);
-        self.logits.save(state);
+        self.stored.save(state);
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.replay.load(state)?;
-        self.logits.load(state)?;
-        let (found, slots) = (self.logits.0.len(), self.replay.memory.slots().len());
-        if found != slots {
-            let problem = format!("holds logits of {found} samples for {slots} filled slots");
-            return Err(Error::BadState { key: "logit_widths".into(), problem });
-        }
-        Ok(())
+        self.stored.load(state)
     }
 }
 
@@ -243,25 +206,14 @@ fn group_loss(logits: Tensor<3>, batch: &Batch, group: Range<usize>) -> Tensor<1
     }
 }
 
-/// Training-mode logits of the unmixed `stream` rows; `logits` are those of the batch as it was trained on.
-fn stream_answers(
-    model: &Model,
-    logits: Tensor<3>,
-    batch: &Batch,
-    stream: usize,
-    size: usize,
-) -> Vec<Vec<f32>> {
-    let logits = match &batch.mix {
-        Some(mix) => {
-            let mut unmixed = batch.clone();
-            let mixed = mix.permutation.len() * size * size * 3;
-            mix.inverse().apply(&mut unmixed.images[..mixed], size, size);
-            forward(model, &mut model.pass(), &unmixed, size).inner()
-        }
+/// Training-mode logits of the unmixed stream rows; `logits` are those of the batch as it was trained on.
+fn stream_answers(model: &Model, logits: Tensor<3>, batch: &Batch) -> Vec<Vec<f32>> {
+    let logits = match batch.mix {
+        Some(_) => forward(&mut model.pass(), &batch.unmixed()).inner(),
         None => logits,
     };
     let [_, _, classes] = logits.dims();
-    floats(logits).chunks(classes).take(stream).map(<[f32]>::to_vec).collect()
+    floats(logits).chunks(classes).take(batch.stream_rows()).map(<[f32]>::to_vec).collect()
 }
 
 #[cfg(test)]

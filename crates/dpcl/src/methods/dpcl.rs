@@ -22,28 +22,28 @@
 
 mod config;
 
-use std::collections::BTreeMap;
-
+use burn::tensor::Tensor;
 use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use self::config::{DpclConfig, LossSource, MiPass};
-use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
-    perturbed::{Forward, Perturbed, RowLosses},
-    read_keys,
-    replay::{Replay, rate_name, refuse_disagreement, scheme_name},
-};
+use super::{MethodInfo, REHEARSAL, own_keys, read_keys};
 use crate::{
     batch::Batch,
     config::Config,
     data::Image,
     error::Result,
-    memory::{Memory, Pim, Place, Sample},
+    memory::{Memory, Pim, Place},
+    method::Core,
     model::Model,
+    perturb::Scores,
     rate::{self, Rate},
+    rehearsal::{
+        Rehearsal, Rehearse, Replay, Training,
+        double::{DoublePerturbation, Forward, RowLosses},
+        replay::{rate_name, refuse_disagreement, scheme_name},
+    },
     state::{Persist, State},
-    stream::Full,
 };
 
 /// How the method is listed and built.
@@ -58,29 +58,21 @@ pub const INFO: MethodInfo = MethodInfo {
         "`head_keep_adam` is off (the paper does not say)",
         "`dpcl.layers` are 0 to 2 as in that code instead of all",
     ],
-    knowledge: Knowledge::None,
-    answers: Answers::AnyTime,
     section: "dpcl",
-    memory_scheme: "reservoir",
-    rate: "exp-reset",
-    keep_adam: false,
     cutmix: 0.0,
     check: |section| own_keys(section, DpclConfig::check),
-    build: |config| Ok(Box::new(Dpcl::new(config)?)),
+    build: Dpcl::build,
+    ..REHEARSAL
 };
 
 /// Doubly perturbed continual learning.
 pub struct Dpcl {
-    replay: Replay,
-    inner: Inner,
-}
-
-/// What a training step works with beside network, memory and rate.
-struct Inner {
     config: DpclConfig,
-    perturbed: Perturbed,
+    double: DoublePerturbation,
     /// Whether memory or rate want to hear of disagreement.
     measures: bool,
+    /// Disagreement on the stream rows of the last step, where it was measured; gone once their samples are offered.
+    newcomers: Vec<Option<f64>>,
     counts: Counts,
 }
 
@@ -91,12 +83,18 @@ struct Counts {
     refusals: u64,
 }
 
+/// Features and logits of a batch as the network would answer it: evaluation mode, undisturbed.
+struct Clean {
+    features: Tensor<2>,
+    logits: Tensor<3>,
+}
+
 impl Dpcl {
-    fn new(config: &Config) -> Result<Self> {
+    fn build(config: &Config) -> Result<Box<dyn super::Method>> {
         let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
         let own: DpclConfig = read_keys(section)?;
         let settings = &config.settings;
-        let perturbed = Perturbed::new(config, INFO.section, own.pfi(), own.bsc(), own.pima.gamma)?;
+        let double = DoublePerturbation::new(config, INFO.section, own.pfi(), own.bsc(), own.pima.gamma)?;
 
         let slots = settings.memory.unwrap_or(0);
         let memory = match scheme_name(config)? {
@@ -109,155 +107,110 @@ impl Dpcl {
             "pima" => Box::new(own.pima.start(settings.lr)),
             other => rate::build(other, settings)?,
         };
-        if !own.has_disagreement() {
+        if !double.heads.can_disagree(own.mi_heads) {
             refuse_disagreement(config, &memory, &*rate)?;
         }
 
-        let inner = Inner {
-            perturbed,
-            measures: memory.needs_disagreement() || rate.needs_disagreement(),
-            counts: Counts::default(),
-            config: own,
-        };
-        Ok(Self { replay: Replay::with(config, memory, rate)?, inner })
+        let measures = memory.needs_disagreement() || rate.needs_disagreement();
+        let (newcomers, counts) = (Vec::new(), Counts::default());
+        let dpcl = Self { config: own, double, measures, newcomers, counts };
+        Ok(Rehearsal::boxed(Replay::with(config, memory, rate)?, dpcl))
     }
 
-    fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {
-        let Self { replay, inner, .. } = self;
-        let size = core.batcher.size();
-        let mut disagreement = None;
-        let steps = replay.iterate_with(core, full, |model, batch, memory, rate| {
-            let (loss, measured) = inner.step(model, batch, size, memory, rate);
-            disagreement = measured;
-            loss
-        })?;
-
-        for (row, sample) in full.items.iter().enumerate() {
-            match replay.memory.offer(sample, disagreement.as_ref().map(|rows| rows[row])) {
-                Place::Refuse => inner.counts.refusals += 1,
-                Place::Append | Place::Replace(_) => inner.counts.accepts += 1,
-            }
-        }
-        Ok(steps)
-    }
-}
-
-impl Inner {
-    /// One training step; returns its loss and the disagreement on the stream rows, if it was measured.
-    fn step(
-        &mut self,
-        model: &mut Model,
-        batch: &Batch,
-        size: usize,
-        memory: &mut Memory,
-        rate: &mut dyn Rate,
-    ) -> (f64, Option<Vec<f64>>) {
-        let mut pass = model.pass();
-        let Forward { images, features, logits, losses, .. } =
-            self.perturbed.forward(model, &mut pass, batch, size);
-        let loss = losses.mean();
-
-        // What the weights before the step make of the rows.
-        let clean = self.wants_clean_pass().then(|| {
-            let features = model.features(images);
-            (features.clone(), model.heads().logits(features))
-        });
-        let whose = self.config.mi_heads;
-        let disagreement = match (self.measures, self.config.mi_pass, &clean) {
-            (false, ..) => None,
-            (true, MiPass::Clean, Some((features, logits))) => {
-                Some(self.perturbed.disagreement(whose, features.clone(), logits.clone()))
-            }
-            (true, ..) => Some(self.perturbed.disagreement(whose, features.inner(), logits.inner())),
-        };
-
-        let outcome = pass.backward(&loss);
-        let loss = outcome.loss;
-        model.update(outcome, rate.rate());
-        if !loss.is_finite() {
-            // Whoever refuses the step finds class losses and history as they were.
-            return (loss, None);
-        }
-
-        match (self.config.loss_source, clean) {
-            (LossSource::Clean, Some((_, logits))) => {
-                self.perturbed.absorb(&RowLosses::new(logits, batch, None));
-            }
-            _ => self.perturbed.absorb(&losses),
-        }
-
-        self.perturbed.after_step(model.heads(), batch, disagreement.as_deref(), memory, rate);
-        let stream = batch.labels.len() - batch.slots.len();
-        (loss, disagreement.map(|rows| rows[..stream].to_vec()))
-    }
-
-    fn wants_clean_pass(&self) -> bool {
+    /// What the weights before the step make of the rows, if anything is to be measured there.
+    fn clean_pass(&self, model: &Model, forward: &Forward) -> Option<Clean> {
         let for_disagreement = self.measures && self.config.mi_pass == MiPass::Clean;
-        for_disagreement || self.config.loss_source == LossSource::Clean
+        (for_disagreement || self.config.loss_source == LossSource::Clean).then(|| {
+            let features = model.features(forward.images.clone());
+            Clean { logits: model.heads().logits(features.clone()), features }
+        })
+    }
+
+    /// How far the heads disagree on every row, if memory or rate want to hear of it.
+    fn measure(&mut self, forward: &Forward, clean: Option<&Clean>) -> Option<Vec<f64>> {
+        if !self.measures {
+            return None;
+        }
+        let (features, logits) = match (self.config.mi_pass, clean) {
+            (MiPass::Clean, Some(clean)) => (clean.features.clone(), clean.logits.clone()),
+            _ => (forward.features.clone().inner(), forward.logits.clone().inner()),
+        };
+        Some(self.double.heads.disagreement(self.config.mi_heads, features, logits))
+    }
+
+    /// Moves the running losses of the classes, by the loss that sets their noise.
+    fn absorb(&mut self, forward: &Forward, clean: Option<Clean>, batch: &Batch) {
+        match (self.config.loss_source, clean) {
+            (LossSource::Clean, Some(clean)) => {
+                self.double.absorb(&RowLosses::new(clean.logits, batch, None))
+            }
+            _ => self.double.absorb(&forward.losses),
+        }
     }
 }
 
-impl Method for Dpcl {
-    fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>> {
-        self.inner.perturbed.learning();
-        match self.replay.arrive(core, sample) {
-            Some(full) => self.learn(core, &full),
-            None => Ok(Vec::new()),
+impl Rehearse for Dpcl {
+    fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64> {
+        let mut pass = training.model.pass();
+        let forward = self.double.forward(&mut pass, &batch);
+
+        let clean = self.clean_pass(training.model, &forward);
+        let disagreement = self.measure(&forward, clean.as_ref());
+
+        let loss = training.step(pass, &forward.losses.mean(), &batch)?;
+
+        self.absorb(&forward, clean, &batch);
+
+        self.double.report(training, &batch, disagreement.as_deref());
+        self.newcomers = disagreement.into_iter().flatten().take(batch.stream_rows()).map(Some).collect();
+        Ok(loss)
+    }
+
+    fn disagreement(&mut self, row: usize) -> Option<f64> {
+        self.newcomers.get_mut(row).and_then(Option::take)
+    }
+
+    fn offered(&mut self, _row: usize, place: Place) {
+        match place {
+            Place::Refuse => self.counts.refusals += 1,
+            Place::Append | Place::Replace(_) => self.counts.accepts += 1,
         }
     }
 
-    fn flush(&mut self, core: &mut Core) -> Result<Vec<Step>> {
-        self.inner.perturbed.learning();
-        match self.replay.flush() {
-            Some(full) => self.learn(core, &full),
-            None => Ok(Vec::new()),
-        }
-    }
-
-    fn predict(&self, core: &Core, images: &[Image]) -> Result<Vec<Scores>> {
-        Ok(self.inner.perturbed.answer(core, images))
-    }
-
-    fn fit(&self, core: &Core) -> Result<()> {
-        self.inner.perturbed.fit(core.model.heads())
+    fn predict(&self, core: &Core, images: &[Image], _task: Option<usize>) -> Result<Vec<Scores>> {
+        Ok(self.double.answer(core, images))
     }
 
     fn heads(&self) -> usize {
-        self.inner.perturbed.heads()
+        self.double.heads.count()
     }
 
-    fn memory(&self) -> Option<&Memory> {
-        Some(&self.replay.memory)
+    fn check_loaded(&self, core: &Core, _memory: &Memory) -> Result<()> {
+        self.double.heads.check_loaded(core.model.heads())
     }
 
     fn extra_parameters(&self) -> Parameters {
-        self.inner.perturbed.parameters()
+        self.double.parameters()
     }
 
-    fn counters(&self) -> BTreeMap<String, f64> {
-        let Counts { accepts, refusals } = self.inner.counts;
-        let mut counters = vec![
-            ("first_met".to_owned(), self.inner.perturbed.first_met()),
-            ("memory_accepts".to_owned(), accepts),
-            ("memory_refusals".to_owned(), refusals),
-        ];
+    fn counters(&self) -> Vec<(String, u64)> {
+        let Counts { accepts, refusals } = self.counts;
+        let mut counters = self.double.counters();
+        counters.push(("first_met".to_owned(), self.double.first_met()));
+        counters.push(("memory_accepts".to_owned(), accepts));
+        counters.push(("memory_refusals".to_owned(), refusals));
         counters
-            .extend(self.replay.rate.counters().into_iter().map(|(name, count)| (name.to_owned(), count)));
-        counters.extend(self.inner.perturbed.counters());
-        counters.into_iter().map(|(name, count)| (name, count as f64)).collect()
     }
 }
 
 impl Persist for Dpcl {
     fn save(&self, state: &mut State) {
-        self.replay.save(state);
-        state.put("counts", &self.inner.counts);
-        state.save_part("perturbed", &self.inner.perturbed);
+        state.put("counts", &self.counts);
+        state.save_part("perturbed", &self.double);
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.replay.load(state)?;
-        self.inner.counts = state.get("counts")?;
-        state.load_part("perturbed", &mut self.inner.perturbed)
+        self.counts = state.get("counts")?;
+        state.load_part("perturbed", &mut self.double)
     }
 }

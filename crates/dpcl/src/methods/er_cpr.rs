@@ -11,17 +11,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, own_keys, read_keys,
-    replay::Replay,
-};
+use super::{MethodInfo, REHEARSAL, own_keys, read_keys};
 use crate::{
+    batch::Batch,
     config::Config,
     error::{Error, Result},
-    memory::{Memory, Sample},
-    model::{Model, mean_entropy},
-    state::{Persist, State},
-    stream::Full,
+    model::mean_entropy,
+    rehearsal::{Rehearsal, Rehearse, Replay, Training, batch_loss, forward},
+    state::Persist,
 };
 
 /// How the method is listed and built.
@@ -29,15 +26,10 @@ pub const INFO: MethodInfo = MethodInfo {
     name: "er-cpr",
     about: "experience replay whose answers are pulled towards doubt",
     departures: &["the paper adds its term to five other methods, never to replay"],
-    knowledge: Knowledge::None,
-    answers: Answers::AnyTime,
     section: "cpr",
-    memory_scheme: "reservoir",
-    rate: "exp-reset",
-    keep_adam: false,
-    cutmix: 0.5,
     check: |section| own_keys(section, ErCprConfig::check),
-    build: |config| Ok(Box::new(ErCpr::new(config)?)),
+    build: |config| Ok(Rehearsal::boxed(Replay::new(config)?, ErCpr::new(config)?)),
+    ..REHEARSAL
 };
 
 /// Own keys of `er-cpr`.
@@ -66,60 +58,24 @@ impl ErCprConfig {
 /// Experience replay that rewards doubt.
 pub struct ErCpr {
     config: ErCprConfig,
-    replay: Replay,
 }
 
 impl ErCpr {
     fn new(config: &Config) -> Result<Self> {
         let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
-        Ok(Self { config: read_keys(section)?, replay: Replay::new(config)? })
-    }
-
-    fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {
-        let size = core.batcher.size();
-        let weight = self.config.weight;
-        let steps = self.replay.iterate(core, full, |model: &mut Model, batch, rate| {
-            let mut pass = model.pass();
-            let logits = forward(model, &mut pass, batch, size);
-            let doubt = mean_entropy(logits.clone()).mul_scalar(weight);
-            let loss = batch_loss(logits, batch) - doubt;
-
-            let outcome = pass.backward(&loss);
-            let loss = outcome.loss;
-            model.update(outcome, rate);
-            loss
-        })?;
-        self.replay.remember(full);
-        Ok(steps)
+        Ok(Self { config: read_keys(section)? })
     }
 }
 
-impl Method for ErCpr {
-    fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>> {
-        match self.replay.arrive(core, sample) {
-            Some(full) => self.learn(core, &full),
-            None => Ok(Vec::new()),
-        }
-    }
+impl Rehearse for ErCpr {
+    fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64> {
+        let mut pass = training.model.pass();
+        let logits = forward(&mut pass, &batch);
+        let doubt = mean_entropy(logits.clone()).mul_scalar(self.config.weight);
+        let loss = batch_loss(logits, &batch) - doubt;
 
-    fn flush(&mut self, core: &mut Core) -> Result<Vec<Step>> {
-        match self.replay.flush() {
-            Some(full) => self.learn(core, &full),
-            None => Ok(Vec::new()),
-        }
-    }
-
-    fn memory(&self) -> Option<&Memory> {
-        Some(&self.replay.memory)
+        training.step(pass, &loss, &batch)
     }
 }
 
-impl Persist for ErCpr {
-    fn save(&self, state: &mut State) {
-        self.replay.save(state);
-    }
-
-    fn load(&mut self, state: &State) -> Result<()> {
-        self.replay.load(state)
-    }
-}
+impl Persist for ErCpr {}

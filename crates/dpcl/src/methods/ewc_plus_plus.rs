@@ -16,18 +16,17 @@ use burn::tensor::{Device, Tensor};
 use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, own_keys, read_keys,
-    replay::Replay,
-};
+use super::{MethodInfo, REHEARSAL, own_keys, read_keys};
 use crate::{
+    batch::Batch,
     config::Config,
     device,
     error::{Error, Result},
-    memory::{Memory, Sample},
-    model::{Gradients, Model, Weights, floats, matrix},
+    memory::Memory,
+    method::{Core, Knowledge},
+    model::{Gradients, Weights, floats, matrix},
+    rehearsal::{Rehearsal, Rehearse, Replay, Training, batch_loss, forward},
     state::{Array, Persist, State},
-    stream::Full,
 };
 
 /// How the method is listed and built.
@@ -36,14 +35,10 @@ pub const INFO: MethodInfo = MethodInfo {
     about: "experience replay with weights anchored at the last task end by their importance",
     departures: &["importance follows every step, neither averaged over fifty nor normalised"],
     knowledge: Knowledge::TaskEnds,
-    answers: Answers::AnyTime,
     section: "ewc",
-    memory_scheme: "reservoir",
-    rate: "exp-reset",
-    keep_adam: false,
-    cutmix: 0.5,
     check: |section| own_keys(section, EwcPlusPlusConfig::check),
-    build: |config| Ok(Box::new(EwcPlusPlus::new(config)?)),
+    build: |config| Ok(Rehearsal::boxed(Replay::new(config)?, EwcPlusPlus::new(config)?)),
+    ..REHEARSAL
 };
 
 /// Own keys of `ewc++`.
@@ -77,7 +72,6 @@ impl EwcPlusPlusConfig {
 
 /// Experience replay with an anchor.
 pub struct EwcPlusPlus {
-    replay: Replay,
     anchor: Anchor,
 }
 
@@ -99,60 +93,30 @@ struct Anchor {
 impl EwcPlusPlus {
     fn new(config: &Config) -> Result<Self> {
         let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
-        let anchor = Anchor::new(read_keys(section)?, device::named(&config.settings.device)?);
-        let (memory, rate) = Replay::parts(config)?;
-        Ok(Self { replay: Replay::told_task_ends(config, memory, rate)?, anchor })
-    }
-
-    fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {
-        let Self { replay, anchor } = self;
-        let size = core.batcher.size();
-        let steps = replay.iterate(core, full, |model: &mut Model, batch, rate| {
-            let mut pass = model.pass();
-            let logits = forward(model, &mut pass, batch, size);
-            let loss = batch_loss(logits, batch);
-
-            let mut outcome = pass.backward(&loss);
-            outcome.loss += anchor.penalise(model.encoder().weights(), &mut outcome.encoder);
-            let loss = outcome.loss;
-            if loss.is_finite() {
-                anchor.absorb(&outcome.encoder);
-            }
-            model.update(outcome, rate);
-            loss
-        })?;
-        replay.remember(full);
-        Ok(steps)
+        Ok(Self { anchor: Anchor::new(read_keys(section)?, device::named(&config.settings.device)?) })
     }
 }
 
-impl Method for EwcPlusPlus {
-    fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>> {
-        match self.replay.arrive(core, sample) {
-            Some(full) => self.learn(core, &full),
-            None => Ok(Vec::new()),
+impl Rehearse for EwcPlusPlus {
+    fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64> {
+        let mut pass = training.model.pass();
+        let logits = forward(&mut pass, &batch);
+        let loss = batch_loss(logits, &batch);
+
+        let mut outcome = pass.backward(&loss);
+        outcome.loss += self.anchor.penalise(training.model.encoder().weights(), &mut outcome.encoder);
+        if outcome.loss.is_finite() {
+            self.anchor.absorb(&outcome.encoder);
         }
+        training.apply(outcome, &batch)
     }
 
-    fn flush(&mut self, core: &mut Core) -> Result<Vec<Step>> {
-        match self.replay.flush() {
-            Some(full) => self.learn(core, &full),
-            None => Ok(Vec::new()),
-        }
-    }
-
-    fn task_end(&mut self, core: &mut Core) -> Result<()> {
+    fn task_end(&mut self, core: &Core) {
         self.anchor.settle(core.model.encoder().weights());
-        self.replay.task_end(core);
-        Ok(())
     }
 
-    fn memory(&self) -> Option<&Memory> {
-        Some(&self.replay.memory)
-    }
-
-    fn fit(&self, core: &Core) -> Result<()> {
-        self.anchor.fit(core.model.encoder().weights())
+    fn check_loaded(&self, core: &Core, _memory: &Memory) -> Result<()> {
+        self.anchor.check_loaded(core.model.encoder().weights())
     }
 
     fn extra_parameters(&self) -> Parameters {
@@ -162,12 +126,10 @@ impl Method for EwcPlusPlus {
 
 impl Persist for EwcPlusPlus {
     fn save(&self, state: &mut State) {
-        self.replay.save(state);
         state.save_part("anchor", &self.anchor);
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.replay.load(state)?;
         state.load_part("anchor", &mut self.anchor)
     }
 }
@@ -227,7 +189,7 @@ impl Anchor {
     }
 
     /// Refuses tables that are not of the weights' shapes.
-    fn fit(&self, weights: &Weights) -> Result<()> {
+    fn check_loaded(&self, weights: &Weights) -> Result<()> {
         let shapes: Vec<[usize; 2]> = weights.iter().map(|weight| weight.value.dims()).collect();
         for (name, table) in self.tables() {
             let fits = |(tensor, shape): (&Option<Tensor<2>>, &[usize; 2])| {

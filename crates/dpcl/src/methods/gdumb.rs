@@ -13,18 +13,19 @@
 
 use dpcl_report::record::Parameters;
 
-use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, no_keys,
-    offline::Offline,
-    rebuild,
-    replay::{DISAGREEMENT, LOSSES, missing, scheme_name, unmeasured_memory},
-    scores,
-};
+use super::{Method, MethodInfo, REHEARSAL};
 use crate::{
     config::Config,
     data::Image,
     error::{Error, Result},
-    memory::{Memory, Sample},
+    memory::Memory,
+    method::{Answers, Arrival, Core, Knowledge, Step, scores},
+    perturb::Scores,
+    rehearsal::{
+        offline::Offline,
+        rebuild,
+        replay::{DISAGREEMENT, LOSSES, missing, scheme_name, unmeasured_memory},
+    },
     state::{Persist, State},
     stream::Credit,
 };
@@ -38,11 +39,8 @@ pub const INFO: MethodInfo = MethodInfo {
     answers: Answers::TaskEnds,
     section: "gdumb",
     memory_scheme: "rm",
-    rate: "exp-reset",
-    keep_adam: false,
-    cutmix: 0.5,
-    check: no_keys,
     build: |config| Ok(Box::new(Gdumb::new(config)?)),
+    ..REHEARSAL
 };
 
 /// A memory, and a network trained on it from time to time.
@@ -90,17 +88,17 @@ impl Gdumb {
 }
 
 impl Method for Gdumb {
-    fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>> {
+    /// The heads do not grow: a training starts with all classes met by then.
+    fn new_class(&mut self, _core: &mut Core) {
+        self.classes += 1;
+    }
+
+    fn observe(&mut self, core: &mut Core, Arrival { sample, .. }: Arrival) -> Result<Vec<Step>> {
         if self.samples == 0 {
             core.model.save(&mut self.start);
         }
         self.samples += 1;
-        self.classes = self.classes.max(sample.class + 1);
         self.memory.offer(&sample, None);
-        Ok(Vec::new())
-    }
-
-    fn flush(&mut self, _core: &mut Core) -> Result<Vec<Step>> {
         Ok(Vec::new())
     }
 
@@ -110,7 +108,7 @@ impl Method for Gdumb {
         }
         self.trained_at = self.samples;
         core.model.load(&self.start)?;
-        (0..self.classes).for_each(|_| core.model.grow(core.growth));
+        (0..self.classes).for_each(|_| core.grow());
         self.offline.begin(Credit::earned(self.samples, self.updates))
     }
 
@@ -126,7 +124,7 @@ impl Method for Gdumb {
         Some(ends.iter().map(|&samples| Credit::earned(samples, self.updates)).sum())
     }
 
-    fn predict(&self, core: &Core, images: &[Image]) -> Result<Vec<Scores>> {
+    fn predict(&self, core: &Core, images: &[Image], _task: Option<usize>) -> Result<Vec<Scores>> {
         if self.trained_at == 0 {
             let mut first_class = vec![0.0; self.classes];
             first_class[0] = 1.0;

@@ -9,14 +9,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Step, offline::Offline, own_keys, read_keys,
-    replay::missing,
-};
+use super::{Method, MethodInfo, REHEARSAL, own_keys, read_keys};
 use crate::{
     config::Config,
     error::{Error, Result},
-    memory::{Memory, Sample, load_images, save_images},
+    memory::Samples,
+    method::{Answers, Arrival, Core, Step},
+    rehearsal::{offline::Offline, replay::missing},
     state::{Persist, State},
     stream::Credit,
 };
@@ -25,16 +24,12 @@ use crate::{
 pub const INFO: MethodInfo = MethodInfo {
     name: "joint",
     about: "keeps every sample and learns them all together when the stream has ended: the ceiling",
-    departures: &[],
-    knowledge: Knowledge::None,
     answers: Answers::End,
     section: "joint",
     memory_scheme: "none",
-    rate: "exp-reset",
-    keep_adam: false,
-    cutmix: 0.5,
     check: |section| own_keys(section, JointConfig::check),
     build: |config| Ok(Box::new(Joint::new(config)?)),
+    ..REHEARSAL
 };
 
 /// Own keys of `joint`.
@@ -59,7 +54,7 @@ pub struct Joint {
     config: JointConfig,
     batch: usize,
     updates: f64,
-    samples: Vec<Sample>,
+    samples: Samples,
     offline: Offline,
 }
 
@@ -74,20 +69,15 @@ impl Joint {
             config: read_keys(section)?,
             batch: config.settings.batch.ok_or_else(|| missing("batch"))?,
             updates: config.settings.updates.ok_or_else(|| missing("updates"))?,
-            samples: Vec::new(),
+            samples: Samples::default(),
             offline: Offline::new(config)?,
         })
     }
 }
 
 impl Method for Joint {
-    fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>> {
-        core.meet(sample.class);
-        self.samples.push(sample);
-        Ok(Vec::new())
-    }
-
-    fn flush(&mut self, _core: &mut Core) -> Result<Vec<Step>> {
+    fn observe(&mut self, _core: &mut Core, Arrival { sample, .. }: Arrival) -> Result<Vec<Step>> {
+        self.samples.0.push(sample);
         Ok(Vec::new())
     }
 
@@ -103,34 +93,21 @@ impl Method for Joint {
         let samples = ends.last().copied().unwrap_or(0) as usize;
         Some(steps(self.config.epochs, samples, self.batch, self.updates))
     }
-
-    fn memory(&self) -> Option<&Memory> {
-        None
-    }
 }
 
 impl Persist for Joint {
     fn save(&self, state: &mut State) {
-        let classes: Vec<usize> = self.samples.iter().map(|sample| sample.class).collect();
-        state.put("classes", &classes);
-        save_images("images", self.samples.iter().map(|sample| &sample.image), state);
+        self.samples.save(state);
         state.save_part("offline", &self.offline);
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        let classes: Vec<usize> = state.get("classes")?;
-        let images = load_images("images", state)?;
-        if images.len() != classes.len() {
-            let problem = format!("holds {} images and {} classes", images.len(), classes.len());
-            return Err(Error::BadState { key: "classes".into(), problem });
-        }
-        self.samples =
-            images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
+        self.samples.load(state)?;
         state.load_part("offline", &mut self.offline)
     }
 }
 
-/// Training steps for so many samples: those of the epochs, or those the stream has earned.
+/// Training steps for a number of samples: those of the epochs, or those the stream has earned.
 fn steps(epochs: f64, samples: usize, batch: usize, updates: f64) -> u64 {
     if epochs > 0.0 {
         (epochs * samples as f64 / batch as f64).ceil() as u64

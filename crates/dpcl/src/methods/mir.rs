@@ -12,20 +12,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, own_keys, read_keys,
-    replay::{Replay, finite},
-};
+use super::{MethodInfo, REHEARSAL, own_keys, read_keys};
 use crate::{
-    augment::Mix,
-    batch::{Batch, Batcher},
+    batch::{Batch, Candidates, Recipe},
     config::Config,
-    data::Image,
     error::{Error, Result},
-    memory::{Drawn, Memory, Sample},
     model::{Model, cross_entropy, cross_entropy_rows, floats},
-    state::{Persist, State},
-    stream::Full,
+    rehearsal::{Rehearsal, Rehearse, Replay, Training, batch_loss, forward},
+    state::Persist,
 };
 
 /// How the method is listed and built.
@@ -36,15 +30,10 @@ pub const INFO: MethodInfo = MethodInfo {
         "candidates are scored on clean images in evaluation mode",
         "none is left out for being of the current task",
     ],
-    knowledge: Knowledge::None,
-    answers: Answers::AnyTime,
     section: "mir",
-    memory_scheme: "reservoir",
-    rate: "exp-reset",
-    keep_adam: false,
-    cutmix: 0.5,
     check: |section| own_keys(section, MirConfig::check),
-    build: |config| Ok(Box::new(Mir::new(config)?)),
+    build: |config| Ok(Rehearsal::boxed(Replay::new(config)?, Mir::new(config)?)),
+    ..REHEARSAL
 };
 
 /// Own keys of `mir`.
@@ -73,137 +62,56 @@ impl MirConfig {
 /// Experience replay by interference.
 pub struct Mir {
     config: MirConfig,
-    replay: Replay,
-}
-
-/// What one step needs, made ahead: which candidates it uses is known only when it is taken.
-struct Choice {
-    /// Augmented stream rows.
-    stream: Batch,
-    /// Augmented candidates, one after the other.
-    augmented: Vec<f32>,
-    /// The same candidates as they were stored.
-    clean: Vec<f32>,
-    classes: Vec<usize>,
-    slots: Vec<usize>,
-    /// Candidates that join the batch.
-    wanted: usize,
-    /// How that batch will be cut and mixed.
-    mix: Option<Mix>,
 }
 
 impl Mir {
     fn new(config: &Config) -> Result<Self> {
         let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
-        Ok(Self { config: read_keys(section)?, replay: Replay::new(config)? })
-    }
-
-    fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {
-        let (size, candidates) = (core.batcher.size(), self.config.candidates);
-        let draw = |memory: &mut Memory, rows: usize| (memory.draw(candidates), rows);
-        let make = |batcher: &mut Batcher, stream: &[Sample], (drawn, rows): (Vec<Drawn>, usize)| {
-            Choice::new(batcher, stream, &drawn, rows)
-        };
-        let steps = self.replay.iterate_made(core, full, draw, make, |model, choice, memory, rate| {
-            let chosen = if choice.slots.len() > choice.wanted {
-                highest(&choice.interference(model, size, rate.rate()), choice.wanted)
-            } else {
-                (0..choice.slots.len()).collect()
-            };
-            let batch = choice.batch(&chosen, size);
-
-            let mut pass = model.pass();
-            let logits = forward(model, &mut pass, &batch, size);
-            let loss = batch_loss(logits, &batch);
-
-            let outcome = pass.backward(&loss);
-            let loss = outcome.loss;
-            model.update(outcome, rate.rate());
-            memory.trained(&batch.slots);
-            finite(loss, rate.rate(), batch.labels)
-        })?;
-        self.replay.remember(full);
-        Ok(steps)
+        Ok(Self { config: read_keys(section)? })
     }
 }
 
-impl Choice {
-    fn new(batcher: &mut Batcher, stream: &[Sample], drawn: &[Drawn], rows: usize) -> Self {
-        let samples = || drawn.iter().map(|drawn| &drawn.sample);
-        let images = batcher.augmented(stream.iter());
-        let augmented = batcher.augmented(samples());
-        let stored: Vec<Image> = samples().map(|sample| sample.image.clone()).collect();
-        let wanted = rows.min(drawn.len());
-        let labels = stream.iter().map(|sample| sample.class).collect();
-        Self {
-            clean: batcher.clean(&stored),
-            classes: samples().map(|sample| sample.class).collect(),
-            slots: drawn.iter().map(|drawn| drawn.slot).collect(),
-            mix: batcher.mixing(stream.len() + wanted),
-            stream: Batch { images, labels, slots: Vec::new(), mix: None },
-            augmented,
-            wanted,
-        }
+impl Rehearse for Mir {
+    fn recipe(&self, rows: usize) -> Recipe {
+        Recipe { candidates: self.config.candidates, ..Recipe::plain(rows) }
     }
 
-    /// How much one plain step on the stream at `rate` would raise the loss of each candidate.
-    fn interference(&self, model: &Model, size: usize, rate: f64) -> Vec<f32> {
-        let mut pass = model.pass();
-        let logits = forward(model, &mut pass, &self.stream, size);
-        let loss = cross_entropy(logits, &self.stream.labels);
-        let moved = model.moved(&pass.backward(&loss), rate);
+    fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64> {
+        let chosen = chosen(training.model, &batch, training.rate.rate());
+        let batch = batch.joined(&chosen);
 
-        let losses = |model: &Model| {
-            let logits = model.logits(model.images(self.clean.clone(), size));
-            floats(cross_entropy_rows(logits, &self.classes))
-        };
-        losses(&moved).into_iter().zip(losses(model)).map(|(after, before)| after - before).collect()
-    }
+        let mut pass = training.model.pass();
+        let logits = forward(&mut pass, &batch);
+        let loss = batch_loss(logits, &batch);
 
-    /// The stream rows and the chosen candidates, cut and mixed if they are to be.
-    fn batch(self, chosen: &[usize], size: usize) -> Batch {
-        let length = size * size * 3;
-        let Batch { mut images, mut labels, .. } = self.stream;
-        for &candidate in chosen {
-            images.extend_from_slice(&self.augmented[candidate * length..][..length]);
-            labels.push(self.classes[candidate]);
-        }
-        if let Some(mix) = &self.mix {
-            mix.apply(&mut images, size, size);
-        }
-        let slots = chosen.iter().map(|&candidate| self.slots[candidate]).collect();
-        Batch { images, labels, slots, mix: self.mix }
+        training.step(pass, &loss, &batch)
     }
 }
 
-impl Method for Mir {
-    fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>> {
-        match self.replay.arrive(core, sample) {
-            Some(full) => self.learn(core, &full),
-            None => Ok(Vec::new()),
-        }
-    }
+impl Persist for Mir {}
 
-    fn flush(&mut self, core: &mut Core) -> Result<Vec<Step>> {
-        match self.replay.flush() {
-            Some(full) => self.learn(core, &full),
-            None => Ok(Vec::new()),
-        }
+/// Which candidates join the stream rows, in the order they were drawn.
+fn chosen(model: &Model, batch: &Batch, rate: f64) -> Vec<usize> {
+    let Some(candidates) = &batch.candidates else { return Vec::new() };
+    let count = candidates.slots.len();
+    if count <= candidates.wanted {
+        return (0..count).collect();
     }
-
-    fn memory(&self) -> Option<&Memory> {
-        Some(&self.replay.memory)
-    }
+    highest(&interference(model, batch, candidates, rate), candidates.wanted)
 }
 
-impl Persist for Mir {
-    fn save(&self, state: &mut State) {
-        self.replay.save(state);
-    }
+/// How much one plain step on the stream at `rate` would raise the loss of each candidate.
+fn interference(model: &Model, batch: &Batch, candidates: &Candidates, rate: f64) -> Vec<f32> {
+    let mut pass = model.pass();
+    let logits = forward(&mut pass, batch);
+    let loss = cross_entropy(logits, &batch.labels);
+    let moved = model.moved(&pass.backward(&loss), rate);
 
-    fn load(&mut self, state: &State) -> Result<()> {
-        self.replay.load(state)
-    }
+    let losses = |model: &Model| {
+        let logits = model.logits(model.images(candidates.clean.clone(), batch.size));
+        floats(cross_entropy_rows(logits, &candidates.classes))
+    };
+    losses(&moved).into_iter().zip(losses(model)).map(|(after, before)| after - before).collect()
 }
 
 /// Positions of the `count` highest scores, ascending; of equal scores the first ones.
@@ -220,7 +128,9 @@ mod tests {
     use super::*;
     use crate::{
         augment::{CutMix, Pipeline},
-        data::Policy,
+        batch::Batcher,
+        data::{Image, Policy},
+        memory::{Memory, Sample},
         model::{Architecture, Growth},
         random::Random,
     };
@@ -232,7 +142,7 @@ mod tests {
     }
 
     /// Two classes; the stream shows class 0 as bright, one candidate shows the same brightness as class 1.
-    fn choice() -> (Model, Choice) {
+    fn network_and_batch() -> (Model, Batch) {
         let size = 8;
         let pipeline =
             Pipeline { padding: 0, flip: false, policy: Policy::None, mean: [0.5; 3], std: [0.25; 3] };
@@ -240,31 +150,41 @@ mod tests {
         let mut random = Random::named(3, "images");
         let mut sample = |level: usize, class: usize| {
             let pixels: Vec<u8> = (0..size * size * 3).map(|_| (level + random.below(40)) as u8).collect();
-            Sample { image: Image { height: size, width: size, pixels: pixels.into() }, class }
+            Sample::new(Image { height: size, width: size, pixels: pixels.into() }, class)
         };
         let stream: Vec<Sample> = (0..4).map(|_| sample(200, 0)).collect();
-        let candidates = [sample(200, 0), sample(200, 1), sample(10, 0)];
-        let drawn: Vec<Drawn> =
-            candidates.into_iter().enumerate().map(|(slot, sample)| Drawn { slot, sample }).collect();
+        let mut memory = Memory::new("reservoir", 3, 1).unwrap();
+        for sample in [sample(200, 0), sample(200, 1), sample(10, 0)] {
+            memory.offer(&sample, None);
+        }
+        let recipe = Recipe { candidates: 3, ..Recipe::plain(1) };
+        let batch = batcher.make(&stream, &recipe.draw(&mut memory));
         let architecture = Architecture::named("slim", Some(4), 1e-6, 0.1).unwrap();
         let mut model = Model::new(architecture, 1, 2, &burn::tensor::Device::flex());
         (0..2).for_each(|_| model.grow(Growth { keep_bias: true, keep_moments: true }));
-        (model, Choice::new(&mut batcher, &stream, &drawn, 1))
+        (model, batch)
+    }
+
+    /// Interference of the samples in slots 0, 1 and 2.
+    fn by_slot(model: &Model, batch: &Batch, rate: f64) -> [f32; 3] {
+        let candidates = batch.candidates.as_ref().unwrap();
+        let scores = interference(model, batch, candidates, rate);
+        [0, 1, 2].map(|slot| scores[candidates.slots.iter().position(|&other| other == slot).unwrap()])
     }
 
     #[test]
     fn a_step_of_length_nothing_interferes_with_nothing() {
-        let (model, choice) = choice();
-        assert_eq!(choice.interference(&model, 8, 0.0), [0.0; 3]);
+        let (model, batch) = network_and_batch();
+        assert_eq!(by_slot(&model, &batch, 0.0), [0.0; 3]);
     }
 
     #[test]
     fn the_candidate_that_contradicts_the_stream_is_chosen() {
-        let (model, choice) = choice();
-        let scores = choice.interference(&model, 8, 0.01);
+        let (model, batch) = network_and_batch();
+        let scores = by_slot(&model, &batch, 0.01);
         assert!(scores[1] > 0.0 && scores[0] < 0.0, "{scores:?}");
-        assert_eq!(highest(&scores, choice.wanted), [1]);
-        let batch = choice.batch(&[1], 8);
+        let chosen = chosen(&model, &batch, 0.01);
+        let batch = batch.joined(&chosen);
         assert_eq!((batch.labels, batch.slots), (vec![0, 0, 0, 0, 1], vec![1]));
         assert_eq!(batch.images.len(), 5 * 8 * 8 * 3);
     }

@@ -1,8 +1,7 @@
-//! How it learns: one file a method.
+//! How it learns: every method that can be named in a configuration.
 //!
-//! A [`Method`] holds the values it needs (memory, rate rule, perturbations) and works on a [`Core`]: the network and
-//! the maker of batches. It sees samples one by one and is never told about tasks, unless it declares
-//! [`Knowledge`] beyond that; every table marks such methods.
+//! A method is a file here and a line in [`METHODS`]; one from another crate joins them with [`register`]. What a method
+//! is stands in [`crate::method`], what rehearsal methods share in [`crate::rehearsal`].
 
 mod bic;
 mod clib;
@@ -15,165 +14,16 @@ mod finetune;
 mod gdumb;
 mod joint;
 mod mir;
-mod offline;
-mod perturbed;
-mod rebuild;
-mod refresh;
-mod replay;
 
-pub use crate::perturb::Scores;
+use std::sync::{PoisonError, RwLock};
 
-use std::collections::BTreeMap;
-
-use burn::tensor::Tensor;
-use dpcl_report::record::Parameters;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    batch::{Batch, Batcher},
     config::Config,
-    data::Image,
     error::{Error, Result},
-    memory::{Memory, Sample},
-    model::{Growth, Model, Pass, cross_entropy, floats, mixed_cross_entropy},
-    perturb::Votes,
-    state::{Persist, State},
+    method::{Answers, Knowledge, Method},
 };
-
-/// What a method is told beyond images and labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Knowledge {
-    /// Nothing.
-    None,
-    /// When a task ends.
-    TaskEnds,
-    /// Which task each sample belongs to.
-    TaskIds,
-}
-
-impl Knowledge {
-    /// The name used in records and tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::TaskEnds => "task-ends",
-            Self::TaskIds => "task-ids",
-        }
-    }
-}
-
-/// When what a method answers is what it has learned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Answers {
-    /// Always.
-    AnyTime,
-    /// At task ends; in between it answers as of the last one.
-    TaskEnds,
-    /// When the stream has ended; before, its answers count for nothing and are not evaluated.
-    End,
-}
-
-impl Answers {
-    /// The name used in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AnyTime => "any-time",
-            Self::TaskEnds => "task-ends",
-            Self::End => "end",
-        }
-    }
-}
-
-/// One training step, for the record.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Step {
-    /// Training loss before the step.
-    pub loss: f64,
-    /// Learning rate it was taken with.
-    pub rate: f64,
-}
-
-/// A way to learn from a stream.
-pub trait Method: Persist + Send + Sync {
-    /// Takes in one sample; returns the training steps it set off.
-    ///
-    /// # Errors
-    /// When a step cannot be taken, such as on a loss that is not finite.
-    fn observe(&mut self, core: &mut Core, sample: Sample) -> Result<Vec<Step>>;
-
-    /// Learns from samples still waiting for their batch to fill.
-    ///
-    /// # Errors
-    /// As for `observe`.
-    fn flush(&mut self, core: &mut Core) -> Result<Vec<Step>>;
-
-    /// A task ended; called only for methods that declare [`Knowledge::TaskEnds`] or more.
-    ///
-    /// # Errors
-    /// As for `observe`.
-    fn task_end(&mut self, _core: &mut Core) -> Result<()> {
-        Ok(())
-    }
-
-    /// The stream has ended; called once, before the last evaluation and after the last `task_end`.
-    ///
-    /// # Errors
-    /// As for `observe`.
-    fn finish(&mut self, _core: &mut Core) -> Result<()> {
-        Ok(())
-    }
-
-    /// Takes some of the training steps that `task_end` or `finish` left to do; none when all are taken. Called again
-    /// and again after both, so that long work can be watched and stopped.
-    ///
-    /// # Errors
-    /// As for `observe`.
-    fn catch_up(&mut self, _core: &mut Core) -> Result<Vec<Step>> {
-        Ok(Vec::new())
-    }
-
-    /// Training steps it takes on a stream whose tasks end after so many samples, all it ever met counted, for those who
-    /// wait; none where it takes as many as the samples earn.
-    fn planned(&self, _ends: &[u64]) -> Option<u64> {
-        None
-    }
-
-    /// Answers for clean images, in evaluation mode; changes nothing.
-    ///
-    /// # Errors
-    /// When images cannot be answered.
-    fn predict(&self, core: &Core, images: &[Image]) -> Result<Vec<Scores>> {
-        Ok(scores(core.logits(images)))
-    }
-
-    /// How many linear heads the network needs.
-    fn heads(&self) -> usize {
-        1
-    }
-
-    /// Refuses a loaded state that does not go with the network, which `load` does not see.
-    ///
-    /// # Errors
-    /// [`Error::BadState`] for what does not fit.
-    fn fit(&self, _core: &Core) -> Result<()> {
-        Ok(())
-    }
-
-    /// The memory, for methods that have one.
-    fn memory(&self) -> Option<&Memory>;
-
-    /// Numbers it holds beside the network of its [`Core`] and the memory; what a model's size is judged by.
-    fn extra_parameters(&self) -> Parameters {
-        Parameters::default()
-    }
-
-    /// Counts worth recording, cumulative.
-    fn counters(&self) -> BTreeMap<String, f64> {
-        BTreeMap::new()
-    }
-}
 
 /// A method that can be named in a configuration.
 pub struct MethodInfo {
@@ -203,8 +53,24 @@ pub struct MethodInfo {
     pub build: fn(&Config) -> Result<Box<dyn Method>>,
 }
 
-/// Every method that can be named.
-pub const METHODS: &[MethodInfo] = &[
+/// What a rehearsal method usually is; one states only its name and where it differs.
+pub const REHEARSAL: MethodInfo = MethodInfo {
+    name: "",
+    about: "",
+    departures: &[],
+    knowledge: Knowledge::None,
+    answers: Answers::AnyTime,
+    section: "",
+    memory_scheme: "reservoir",
+    rate: "exp-reset",
+    keep_adam: false,
+    cutmix: 0.5,
+    check: no_keys,
+    build: |_| Err(Error::bad_key("method", "has nothing that builds it")),
+};
+
+/// The methods that come with the program.
+pub static METHODS: &[MethodInfo] = &[
     dpcl::INFO,
     er::INFO,
     er_cpr::INFO,
@@ -218,21 +84,58 @@ pub const METHODS: &[MethodInfo] = &[
     joint::INFO,
 ];
 
+/// Methods of other crates, in the order they came.
+static REGISTERED: RwLock<Vec<&'static MethodInfo>> = RwLock::new(Vec::new());
+
+/// Lets a method of another crate be named in configurations, listed, run, saved and resumed like any other. To be
+/// called before configurations are read; registering the same one again does nothing.
+///
+/// # Errors
+/// When another method has its name or its table.
+pub fn register(info: &'static MethodInfo) -> Result<()> {
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    if registered.iter().any(|known| std::ptr::eq(*known, info)) {
+        return Ok(());
+    }
+    for (key, name) in [("name", info.name), ("section", info.section)] {
+        let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "+-_".contains(c));
+        if !plain {
+            let problem =
+                format!("a method's {key} is made of letters, digits, `+`, `-` and `_`, not `{name}`");
+            return Err(Error::bad_key("method", problem));
+        }
+    }
+    let taken = |known: &MethodInfo| known.name == info.name || known.section == info.section;
+    if let Some(other) = METHODS.iter().chain(registered.iter().copied()).find(|known| taken(known)) {
+        let problem = format!("`{}` and its table `{}` are there already", other.name, other.section);
+        return Err(Error::bad_key("method", problem));
+    }
+    registered.push(info);
+    Ok(())
+}
+
+/// Every method that can be named: those that come with the program, then those of other crates.
+pub fn all() -> Vec<&'static MethodInfo> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    METHODS.iter().chain(registered.iter().copied()).collect()
+}
+
 /// The method of that name.
 ///
 /// # Errors
 /// When there is none.
 pub fn find(name: &str) -> Result<&'static MethodInfo> {
-    METHODS.iter().find(|info| info.name == name).ok_or_else(|| Error::UnknownName {
+    let all = all();
+    all.iter().copied().find(|info| info.name == name).ok_or_else(|| Error::UnknownName {
         kind: "method",
         name: name.to_owned(),
-        known: METHODS.iter().map(|info| info.name.to_owned()).collect(),
+        known: all.iter().map(|info| info.name.to_owned()).collect(),
     })
 }
 
 /// Names of the tables that methods keep their own keys in.
 pub fn section_names() -> Vec<&'static str> {
-    METHODS.iter().map(|info| info.section).collect()
+    all().iter().map(|info| info.section).collect()
 }
 
 /// For methods without keys of their own: refuses any.
@@ -278,68 +181,4 @@ fn read_keys<T: Default + Serialize + DeserializeOwned>(table: toml::Table) -> R
 
 fn toml_table(keys: &impl Serialize) -> toml::Table {
     toml::Table::try_from(keys).expect("keys are plain values with string names")
-}
-
-/// What every method works on: the network and the maker of batches.
-pub struct Core {
-    /// Encoder, heads, optimiser.
-    pub model: Model,
-    /// Maker of batches.
-    pub batcher: Batcher,
-    /// What survives when heads grow.
-    pub growth: Growth,
-}
-
-impl Core {
-    /// Grows the heads if the class is new; says whether it was.
-    pub fn meet(&mut self, class: usize) -> bool {
-        let new = class >= self.model.heads().classes();
-        while class >= self.model.heads().classes() {
-            self.model.grow(self.growth);
-        }
-        new
-    }
-
-    /// Evaluation-mode features of clean images, [rows, features].
-    pub fn features(&self, images: &[Image]) -> Tensor<2> {
-        let floats = self.batcher.clean(images);
-        self.model.features(self.model.images(floats, self.batcher.size()))
-    }
-
-    /// Evaluation-mode logits of clean images, [heads, rows, classes].
-    pub fn logits(&self, images: &[Image]) -> Tensor<3> {
-        self.model.heads().logits(self.features(images))
-    }
-}
-
-impl Persist for Core {
-    fn save(&self, state: &mut State) {
-        state.save_part("model", &self.model);
-        state.save_part("batcher", &self.batcher);
-    }
-
-    fn load(&mut self, state: &State) -> Result<()> {
-        state.load_part("model", &mut self.model)?;
-        state.load_part("batcher", &mut self.batcher)
-    }
-}
-
-/// Training logits of a batch, [heads, rows, classes].
-fn forward(model: &Model, pass: &mut Pass, batch: &Batch, size: usize) -> Tensor<3> {
-    let features = pass.features(model.images(batch.images.clone(), size));
-    pass.logits(features)
-}
-
-/// Mean cross-entropy of a batch, in CutMix form where it was cut and mixed.
-fn batch_loss(logits: Tensor<3>, batch: &Batch) -> Tensor<1> {
-    match &batch.mix {
-        Some(mix) => mixed_cross_entropy(logits, &batch.labels, &batch.partners(mix), mix.coefficient),
-        None => cross_entropy(logits, &batch.labels),
-    }
-}
-
-/// Answers from logits [heads, rows, classes].
-fn scores(logits: Tensor<3>) -> Vec<Scores> {
-    let [heads, _, classes] = logits.dims();
-    Votes::from_logits(floats(logits.permute([1, 0, 2])), [heads, 1, classes]).scores()
 }

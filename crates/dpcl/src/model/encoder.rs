@@ -134,7 +134,6 @@ impl Encoder {
             conv_scaled(x, weight, scale, shift, residual, &self.layout.layers[layer].spec)
         })
     }
-
 }
 
 impl Layout {

@@ -63,7 +63,7 @@ impl Bsc {
     ///
     /// # Errors
     /// [`Error::BadState`] for the first that is not.
-    pub fn fit(&self, heads: &Heads) -> Result<()> {
+    pub fn check_loaded(&self, heads: &Heads) -> Result<()> {
         let [features, _] = heads.weights().value(0).dims();
         let fits = |gaussian: &Gaussian| gaussian.count() == 0 || gaussian.mean().len() == features + 1;
         let strange = self.classes.iter().position(|heads| !heads.iter().all(fits));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     checkpoint::{Checkpoint, Flaw},
     error::{Error, Result},
-    methods::Step,
+    method::Step,
 };
 
 /// The run's own part of a checkpoint.
@@ -107,9 +107,4 @@ impl Trail {
         let md5 = self.digest.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         Mark { bytes: self.bytes, md5 }
     }
-}
-
-/// An event as it stands in the log.
-pub fn line(event: &Event) -> String {
-    serde_json::to_string(event).expect("an event is plain data with string keys") + "\n"
 }

@@ -7,7 +7,7 @@ use dpcl_report::{
 };
 
 use super::Execution;
-use crate::{data, error::Error, learner::Label, memory::Memory, methods::Step, process};
+use crate::{data, error::Error, learner::Label, memory::Memory, method::Step, process};
 
 impl Execution<'_> {
     pub(super) fn start(&self) -> Event {
@@ -23,15 +23,15 @@ impl Execution<'_> {
     /// A contact sheet of up to ten stored images of up to ten classes.
     pub(super) fn glimpse(&self) -> Option<Event> {
         const PER_CLASS: usize = 10;
-        let mut rows: Vec<Vec<&data::Image>> = vec![Vec::new(); self.learner.labels().len().min(PER_CLASS)];
+        let mut rows: Vec<Vec<data::Image>> = vec![Vec::new(); self.learner.labels().len().min(PER_CLASS)];
         for sample in self.learner.memory().into_iter().flat_map(Memory::slots) {
             if let Some(row) = rows.get_mut(sample.class)
                 && row.len() < PER_CLASS
             {
-                row.push(&sample.image);
+                row.push(sample.image.to_bytes().into_owned());
             }
         }
-        let images: Vec<data::Image> = rows.concat().into_iter().cloned().collect();
+        let images: Vec<data::Image> = rows.concat();
         if images.is_empty() {
             return None;
         }

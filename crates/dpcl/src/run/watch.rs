@@ -4,7 +4,10 @@ use std::sync::atomic::AtomicBool;
 
 use dpcl_report::record::Event;
 
-use crate::{checkpoint::Checkpoint, error::Result};
+use crate::{
+    checkpoint::{Checkpoint, Moment},
+    error::Result,
+};
 
 /// Where a run stands, for people watching.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -51,14 +54,3 @@ pub struct Watch<'a> {
 
 /// Decides whether to take a checkpoint, and what becomes of it.
 pub type Keep<'a> = dyn FnMut(Moment, &dyn Fn() -> Checkpoint) -> Result<()> + 'a;
-
-/// Where a checkpoint could be taken, with the stream samples learned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
-    /// After a sample or a task end.
-    Sample(u64),
-    /// Before a run that was asked to stop does so.
-    Stopping(u64),
-    /// After the last task end.
-    End(u64),
-}

@@ -7,11 +7,11 @@
 //! cut into tasks, and the scenario deals the samples out. The order of the classes depends on the seed and on whether
 //! superclasses stay together, on nothing else.
 
+mod arrivals;
 mod cut;
 mod disjoint;
 mod iblurry;
 mod plan;
-mod protocol;
 mod rm_blurry;
 mod settings;
 mod split_export;
@@ -19,8 +19,8 @@ mod split_file;
 mod split_import;
 mod superclass;
 
+pub use arrivals::{Arrivals, Credit, Due};
 pub use cut::{Parts, cut};
-pub use protocol::{Credit, Full, StreamBuffer};
 pub use settings::{BlurryOrder, StreamSettings, SuperclassOrder};
 pub use split_export::export;
 pub use split_file::{task_file_name, test_file_name};

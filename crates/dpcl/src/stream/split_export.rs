@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::split_file::{Entry, Roll, task_file_name, test_file_name};
 use super::{Parts, Schedule, StreamSettings};
 use crate::data::Dataset;
+use crate::disk::write_whole;
 use crate::error::{Error, Result};
-use crate::folder::write_whole;
 
 /// Writes one file a task and the list of test images, and returns their paths.
 ///

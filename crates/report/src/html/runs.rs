@@ -126,6 +126,8 @@ pub fn glossary() -> Element {
         ("a_last", "accuracy on all classes met, after the last task"),
         ("f_last", "mean over classes of best accuracy at an earlier task end − accuracy at the end"),
         ("online_acc", "accuracy of predicting each sample of the stream before learning it"),
+        ("acc_task_ids", "acc of answers that were told the task of every image"),
+        ("fm_task_ids", "fm of answers that were told the task of every image"),
         (
             "ece",
             "expected calibration error at the end: answers in 15 bins of confidence, mean over answers of \

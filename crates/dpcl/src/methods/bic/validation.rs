@@ -2,7 +2,7 @@
 
 use crate::{
     error::{Error, Result},
-    memory::{Sample, load_images, save_images},
+    memory::{Sample, Samples},
     random::Random,
     state::{Persist, State},
 };
@@ -14,7 +14,7 @@ pub struct Validation {
     quota: usize,
     /// Whether every class has them; nothing is taken until the next new class.
     full: bool,
-    samples: Vec<Sample>,
+    samples: Samples,
     random: Random,
 }
 
@@ -22,7 +22,7 @@ impl Validation {
     /// Room for `budget` samples in all.
     pub fn new(budget: usize, seed: u64) -> Self {
         let random = Random::named(seed, "validation");
-        Self { budget, quota: 0, full: false, samples: Vec::new(), random }
+        Self { budget, quota: 0, full: false, samples: Samples::default(), random }
     }
 
     /// Samples it can ever take: the first share of the first, second, third … class.
@@ -41,7 +41,7 @@ impl Validation {
             let mut leaving: Vec<usize> =
                 self.random.distinct(own.len(), excess).into_iter().map(|index| own[index]).collect();
             leaving.sort_unstable();
-            leaving.into_iter().rev().for_each(|index| drop(self.samples.remove(index)));
+            leaving.into_iter().rev().for_each(|index| drop(self.samples.0.remove(index)));
         }
     }
 
@@ -53,7 +53,7 @@ impl Validation {
 
     /// Sets a sample aside; `classes` are known.
     pub fn take(&mut self, sample: Sample, classes: usize) {
-        self.samples.push(sample);
+        self.samples.0.push(sample);
         self.full = self.samples.len() == self.quota * classes;
     }
 
@@ -65,24 +65,18 @@ impl Validation {
 
 impl Persist for Validation {
     fn save(&self, state: &mut State) {
-        let classes: Vec<usize> = self.samples.iter().map(|sample| sample.class).collect();
-        save_images("images", self.samples.iter().map(|sample| &sample.image), state);
-        state.put("classes", &classes);
+        self.samples.save(state);
         state.put("quota", &self.quota);
         state.put("full", &self.full);
         state.put("random", &self.random);
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        let classes: Vec<usize> = state.get("classes")?;
-        let images = load_images("images", state)?;
-        if images.len() != classes.len() || images.len() > self.budget {
-            let problem =
-                format!("holds {} images and {} classes for {}", images.len(), classes.len(), self.budget);
+        self.samples.load(state)?;
+        if self.samples.len() > self.budget {
+            let problem = format!("holds {} samples for {}", self.samples.len(), self.budget);
             return Err(Error::BadState { key: "classes".into(), problem });
         }
-        self.samples =
-            images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
         self.quota = state.get("quota")?;
         self.full = state.get("full")?;
         self.random = state.get("random")?;
@@ -96,7 +90,7 @@ mod tests {
     use crate::data::Image;
 
     fn sample(class: usize) -> Sample {
-        Sample { image: Image { height: 1, width: 1, pixels: vec![class as u8; 3].into() }, class }
+        Sample::new(Image { height: 1, width: 1, pixels: vec![class as u8; 3].into() }, class)
     }
 
     /// A sample of that class arrives; says whether it is set aside.

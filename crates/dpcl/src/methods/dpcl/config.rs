@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Error, Result},
     memory::Keep,
-    methods::perturbed::Disputants,
     perturb::{BscConfig, NoiseKind, PfiConfig},
     rate::PimaConfig,
+    rehearsal::double::Voters,
 };
 
 /// Where disagreement is measured.
@@ -54,7 +54,7 @@ pub struct DpclConfig {
     /// Where disagreement is measured.
     pub mi_pass: MiPass,
     /// Whose disagreement is measured.
-    pub mi_heads: Disputants,
+    pub mi_heads: Voters,
     /// Which samples `pim` keeps.
     pub pim_keep: Keep,
     /// Whether `pim` always lets in a class that has no slot.
@@ -73,7 +73,7 @@ impl Default for DpclConfig {
             bsc: true,
             classifiers: BscConfig { window: 20, ..BscConfig::default() },
             mi_pass: MiPass::default(),
-            mi_heads: Disputants::default(),
+            mi_heads: Voters::default(),
             pim_keep: Keep::default(),
             pim_admit_new_class: true,
             pima: PimaConfig::default(),
@@ -90,11 +90,6 @@ impl DpclConfig {
     /// The part that perturbs heads, unless switched off.
     pub fn bsc(&self) -> Option<BscConfig> {
         self.bsc.then_some(self.classifiers)
-    }
-
-    /// Whether there are several answers to disagree.
-    pub fn has_disagreement(&self) -> bool {
-        self.bsc && self.mi_heads.can_disagree(&self.classifiers)
     }
 
     /// Refuses values that cannot be run.

@@ -8,13 +8,14 @@ use crate::{
     config::Config,
     error::Result,
     memory::Sample,
+    method::{Core, Step},
     random::Random,
     rate::{self, Rate},
     state::{Persist, State},
 };
 
 use super::{
-    Core, Step, batch_loss, forward,
+    batch_loss, forward,
     replay::{DISAGREEMENT, LOSSES, finite, missing, rate_name, unmeasured_rate},
 };
 
@@ -54,7 +55,7 @@ impl Offline {
         })
     }
 
-    /// Asks for so many steps, the rate starting over; steps left from before are forgotten.
+    /// Asks for that many steps, the rate starting over; steps left from before are forgotten.
     ///
     /// # Errors
     /// When the rate cannot be built.
@@ -74,22 +75,20 @@ impl Offline {
         }
         let Self { batch, left, draws, rate, .. } = self;
         let Core { model, batcher, .. } = core;
-        let (count, size) = ((*left).min(SLICE) as usize, batcher.size());
+        let count = (*left).min(SLICE) as usize;
         let mut steps = Vec::with_capacity(count);
         let make = || {
             let drawn = draws.distinct(samples.len(), *batch).into_iter();
             let drawn: Vec<Sample> = drawn.map(|position| samples[position].clone()).collect();
-            batcher.replay(&drawn, &[])
+            batcher.of(&drawn)
         };
         ahead(count, make, |batch| {
             let mut pass = model.pass();
-            let logits = forward(model, &mut pass, &batch, size);
+            let logits = forward(&mut pass, &batch);
             let loss = batch_loss(logits, &batch);
 
-            let outcome = pass.backward(&loss);
-            let loss = outcome.loss;
-            model.update(outcome, rate.rate());
-            steps.push(Step { loss: finite(loss, rate.rate(), batch.labels)?, rate: rate.rate() });
+            let loss = model.step(pass, &loss, rate.rate());
+            steps.push(Step { loss: finite(loss, rate.rate(), &batch.labels)?, rate: rate.rate() });
             rate.stepped();
             *left -= 1;
             Ok(())

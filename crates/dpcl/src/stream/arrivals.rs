@@ -1,14 +1,15 @@
-//! The stream buffer: arriving samples wait in it until it is full, and each earns a share of a training step.
+//! Arriving samples wait until there are enough of them for the stream's part of a batch, and each earns a share of a
+//! training step.
 //!
-//! It decides how many steps a buffer is worth, not what a step does. It is not emptied at task ends, so a buffer may
-//! hold samples of two tasks, and what never fills a buffer is never learned unless somebody calls
-//! [`StreamBuffer::flush`].
+//! Here it is decided how many steps samples are worth, not what a step does. Nothing is handed out at task ends, so
+//! samples of two tasks may wait together, and a last few that never fill their part of a batch are not learned unless
+//! somebody calls [`Arrivals::flush`].
 
 use serde::{Deserialize, Serialize};
 
 /// Samples on their way from the stream to the learner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StreamBuffer<T> {
+pub struct Arrivals<T> {
     capacity: usize,
     updates_per_sample: f64,
     most_aside: u64,
@@ -16,9 +17,9 @@ pub struct StreamBuffer<T> {
     items: Vec<T>,
 }
 
-/// A buffer that is due: what it held and how many training steps it pays for.
+/// Samples that are due to be learned, and how many training steps they pay for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Full<T> {
+pub struct Due<T> {
     /// The samples, in order of arrival.
     pub items: Vec<T>,
     /// Training steps to take, possibly none.
@@ -35,7 +36,7 @@ pub struct Credit {
     pub samples: u64,
     /// Training steps handed out.
     pub updates: u64,
-    /// Samples among those of the present buffer that were set aside instead of taken in.
+    /// Samples set aside instead of taken in since samples were handed out last.
     #[serde(default)]
     pub aside: u64,
 }
@@ -63,8 +64,8 @@ impl Credit {
     }
 }
 
-impl<T> StreamBuffer<T> {
-    /// An empty buffer for `capacity` samples (taken as at least 1), each worth `updates_per_sample` training steps.
+impl<T> Arrivals<T> {
+    /// Hands out `capacity` samples at a time (taken as at least 1), each worth `updates_per_sample` training steps.
     pub fn new(capacity: usize, updates_per_sample: f64) -> Self {
         let capacity = capacity.max(1);
         Self { capacity, updates_per_sample, most_aside: 0, credit: Credit::default(), items: Vec::new() }
@@ -75,8 +76,8 @@ impl<T> StreamBuffer<T> {
         Self { most_aside: most as u64, ..self }
     }
 
-    /// Takes one sample in; hands the buffer out when that fills it.
-    pub fn push(&mut self, item: T) -> Option<Full<T>> {
+    /// Takes one sample in; hands all out when they are enough.
+    pub fn push(&mut self, item: T) -> Option<Due<T>> {
         self.items.push(item);
         self.credit.samples += 1;
         (self.items.len() >= self.capacity).then(|| self.hand_out())
@@ -88,8 +89,8 @@ impl<T> StreamBuffer<T> {
         self.credit.aside += 1;
     }
 
-    /// Hands a partly filled buffer out, with the whole steps its samples and earlier rests have earned.
-    pub fn flush(&mut self) -> Option<Full<T>> {
+    /// Hands out fewer than enough, with the whole steps they and earlier rests have earned.
+    pub fn flush(&mut self) -> Option<Due<T>> {
         (!self.items.is_empty()).then(|| self.hand_out())
     }
 
@@ -108,8 +109,8 @@ impl<T> StreamBuffer<T> {
         self.credit.left(self.updates_per_sample)
     }
 
-    /// Whether a saved buffer of the same capacity and rate could have stood there: it was not full, and what it had
-    /// earned and not spent is what its samples, those set aside meanwhile and less than one step from before are worth.
+    /// Whether samples could have waited like this, at the same capacity and rate: they were not enough, and what was
+    /// earned and not spent is what they, those set aside meanwhile and less than one step from before are worth.
     pub fn could_stand_at(&self, items: usize, credit: Credit) -> bool {
         if items >= self.capacity || credit.aside > self.most_aside {
             return false;
@@ -119,14 +120,14 @@ impl<T> StreamBuffer<T> {
         arrived <= credit.samples && (-0.5..earned + 1.5).contains(&credit.left(self.updates_per_sample))
     }
 
-    /// Continues where a saved buffer of the same capacity and rate stood.
+    /// Continues where others of the same capacity and rate stood.
     pub fn restore(&mut self, items: Vec<T>, credit: Credit) {
         self.items = items;
         self.credit = credit;
     }
 
-    fn hand_out(&mut self) -> Full<T> {
-        Full { items: std::mem::take(&mut self.items), updates: self.credit.spend(self.updates_per_sample) }
+    fn hand_out(&mut self) -> Due<T> {
+        Due { items: std::mem::take(&mut self.items), updates: self.credit.spend(self.updates_per_sample) }
     }
 }
 
@@ -135,80 +136,80 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn updates(buffer: &mut StreamBuffer<usize>, samples: usize) -> Vec<usize> {
-        (0..samples).filter_map(|sample| buffer.push(sample)).map(|full| full.updates).collect()
+    fn updates(arrivals: &mut Arrivals<usize>, samples: usize) -> Vec<usize> {
+        (0..samples).filter_map(|sample| arrivals.push(sample)).map(|due| due.updates).collect()
     }
 
     #[test]
     fn samples_kept_out_earn_steps_for_the_others() {
-        let mut buffer = StreamBuffer::new(2, 1.0);
-        buffer.set_aside();
-        buffer.push('a');
-        buffer.set_aside();
-        assert_eq!(buffer.push('b'), Some(Full { items: vec!['a', 'b'], updates: 4 }));
+        let mut arrivals = Arrivals::new(2, 1.0);
+        arrivals.set_aside();
+        arrivals.push('a');
+        arrivals.set_aside();
+        assert_eq!(arrivals.push('b'), Some(Due { items: vec!['a', 'b'], updates: 4 }));
     }
 
     #[test]
-    fn three_updates_a_sample_make_twenty_four_a_buffer() {
-        let mut buffer = StreamBuffer::new(8, 3.0);
-        assert_eq!(updates(&mut buffer, 20), [24, 24]);
-        assert_eq!(buffer.items(), [16, 17, 18, 19]);
-        assert_eq!(buffer.credit_left(), 12.0);
+    fn three_updates_a_sample_make_twenty_four_for_eight() {
+        let mut arrivals = Arrivals::new(8, 3.0);
+        assert_eq!(updates(&mut arrivals, 20), [24, 24]);
+        assert_eq!(arrivals.items(), [16, 17, 18, 19]);
+        assert_eq!(arrivals.credit_left(), 12.0);
     }
 
     #[test]
     fn small_rates_save_up() {
-        let mut buffer = StreamBuffer::new(8, 0.1);
-        assert_eq!(updates(&mut buffer, 16), [0, 1]);
-        assert!((buffer.credit_left() - 0.6).abs() < 1e-12);
+        let mut arrivals = Arrivals::new(8, 0.1);
+        assert_eq!(updates(&mut arrivals, 16), [0, 1]);
+        assert!((arrivals.credit_left() - 0.6).abs() < 1e-12);
     }
 
     #[test]
-    fn a_buffer_knows_where_it_could_have_stood() {
-        let mut buffer = StreamBuffer::new(8, 0.3);
+    fn it_is_known_how_samples_could_have_waited() {
+        let mut arrivals = Arrivals::new(8, 0.3);
         for sample in 0..100 {
-            let (items, credit) = (buffer.items().len(), buffer.credit());
-            assert!(buffer.could_stand_at(items, credit), "{sample}");
-            assert!(!buffer.could_stand_at(8, credit), "a full one would have been handed out");
-            buffer.push(sample);
+            let (items, credit) = (arrivals.items().len(), arrivals.credit());
+            assert!(arrivals.could_stand_at(items, credit), "{sample}");
+            assert!(!arrivals.could_stand_at(8, credit), "a full one would have been handed out");
+            arrivals.push(sample);
         }
-        let credit = buffer.credit();
-        assert!(!buffer.could_stand_at(4, Credit { samples: u64::MAX, ..credit }));
-        assert!(!buffer.could_stand_at(4, Credit { updates: u64::MAX, ..credit }));
-        assert!(!StreamBuffer::<usize>::new(8, 3.0).could_stand_at(4, credit), "of another rate");
+        let credit = arrivals.credit();
+        assert!(!arrivals.could_stand_at(4, Credit { samples: u64::MAX, ..credit }));
+        assert!(!arrivals.could_stand_at(4, Credit { updates: u64::MAX, ..credit }));
+        assert!(!Arrivals::<usize>::new(8, 3.0).could_stand_at(4, credit), "of another rate");
     }
 
     #[test]
-    fn what_was_set_aside_counts_where_a_buffer_could_have_stood() {
-        let mut buffer = StreamBuffer::new(4, 3.0).setting_aside(40);
+    fn what_was_set_aside_counts_in_how_samples_could_have_waited() {
+        let mut arrivals = Arrivals::new(4, 3.0).setting_aside(40);
         for sample in 0..100 {
-            let (items, credit) = (buffer.items().len(), buffer.credit());
-            assert!(buffer.could_stand_at(items, credit), "{sample}");
-            assert_eq!(StreamBuffer::<usize>::new(4, 3.0).could_stand_at(items, credit), credit.aside == 0);
+            let (items, credit) = (arrivals.items().len(), arrivals.credit());
+            assert!(arrivals.could_stand_at(items, credit), "{sample}");
+            assert_eq!(Arrivals::<usize>::new(4, 3.0).could_stand_at(items, credit), credit.aside == 0);
             match sample < 10 || (50..80).contains(&sample) {
-                true => buffer.set_aside(),
-                false => drop(buffer.push(sample)),
+                true => arrivals.set_aside(),
+                false => drop(arrivals.push(sample)),
             }
         }
         let credit = Credit { aside: 41, samples: 41, updates: 0 };
-        assert!(!buffer.could_stand_at(0, credit), "more than can be");
+        assert!(!arrivals.could_stand_at(0, credit), "more than can be");
     }
 
     #[test]
     fn a_flush_pays_what_the_rest_has_earned() {
-        let mut buffer = StreamBuffer::new(8, 0.75);
-        assert_eq!(buffer.flush(), None);
-        assert!(updates(&mut buffer, 3).is_empty());
-        assert_eq!(buffer.flush(), Some(Full { items: vec![0, 1, 2], updates: 2 }));
-        assert_eq!(buffer.credit_left(), 0.25);
-        assert_eq!(buffer.flush(), None);
+        let mut arrivals = Arrivals::new(8, 0.75);
+        assert_eq!(arrivals.flush(), None);
+        assert!(updates(&mut arrivals, 3).is_empty());
+        assert_eq!(arrivals.flush(), Some(Due { items: vec![0, 1, 2], updates: 2 }));
+        assert_eq!(arrivals.credit_left(), 0.25);
+        assert_eq!(arrivals.flush(), None);
     }
 
     #[test]
     fn decimal_rates_count_like_decimals() {
         // 0.29 · 100 is 28.999999999999996 in binary, and a running sum of 0.1 falls short of 1 after ten terms.
-        assert_eq!(updates(&mut StreamBuffer::new(100, 0.29), 100), [29]);
-        assert_eq!(updates(&mut StreamBuffer::new(10, 0.1), 1_000_000), vec![1; 100_000]);
+        assert_eq!(updates(&mut Arrivals::new(100, 0.29), 100), [29]);
+        assert_eq!(updates(&mut Arrivals::new(10, 0.1), 1_000_000), vec![1; 100_000]);
     }
 
     proptest! {
@@ -216,27 +217,27 @@ mod tests {
         fn every_sample_is_handed_out_once_and_every_whole_step_is_paid(
             capacity in 1_usize..40, hundredths in 0_usize..400, samples in 0_usize..500,
         ) {
-            let mut buffer = StreamBuffer::new(capacity, hundredths as f64 / 100.0);
+            let mut arrivals = Arrivals::new(capacity, hundredths as f64 / 100.0);
             let mut out = Vec::new();
             let mut paid = 0;
-            for full in (0..samples).filter_map(|sample| buffer.push(sample)) {
-                prop_assert_eq!(full.items.len(), capacity);
-                out.extend(full.items);
-                paid += full.updates;
+            for due in (0..samples).filter_map(|sample| arrivals.push(sample)) {
+                prop_assert_eq!(due.items.len(), capacity);
+                out.extend(due.items);
+                paid += due.updates;
                 prop_assert_eq!(paid, out.len() * hundredths / 100);
             }
-            out.extend_from_slice(buffer.items());
+            out.extend_from_slice(arrivals.items());
             prop_assert_eq!(out, (0..samples).collect::<Vec<_>>());
         }
 
         #[test]
-        fn a_restored_buffer_continues(capacity in 1_usize..9, stop in 0_usize..50, rate in 0.0_f64..3.0) {
-            let mut whole = StreamBuffer::new(capacity, rate);
+        fn a_restored_arrivals_continues(capacity in 1_usize..9, stop in 0_usize..50, rate in 0.0_f64..3.0) {
+            let mut whole = Arrivals::new(capacity, rate);
             let expected: Vec<_> = (0..50).filter_map(|sample| whole.push(sample)).collect();
-            let mut first = StreamBuffer::new(capacity, rate);
+            let mut first = Arrivals::new(capacity, rate);
             let mut found: Vec<_> = (0..stop).filter_map(|sample| first.push(sample)).collect();
             let saved = serde_json::to_string(&first.credit()).unwrap();
-            let mut second = StreamBuffer::new(capacity, rate);
+            let mut second = Arrivals::new(capacity, rate);
             second.restore(first.items().to_vec(), serde_json::from_str(&saved).unwrap());
             found.extend((stop..50).filter_map(|sample| second.push(sample)));
             prop_assert_eq!(found, expected);

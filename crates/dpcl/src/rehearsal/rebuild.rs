@@ -1,6 +1,6 @@
 //! Rainbow Memory's rebuild, for methods that are told where tasks end: the samples of the task are kept until it ends,
 //! and the memory is then chosen anew from them and from what it holds of earlier tasks, by how uncertain the network
-//! is of perturbed copies of each.
+//! is of augmented copies of each.
 //!
 //! Between task ends the memory follows its online scheme. The samples of the task are beyond the memory budget.
 
@@ -9,14 +9,15 @@ use std::collections::BTreeSet;
 use crate::{
     config::Config,
     error::{Error, Result},
-    memory::{Memory, Place, Sample, choose, load_images, save_images, uncertainty},
+    memory::{Memory, Place, Sample, Samples, choose, uncertainty},
+    method::{Core, scores},
     random::Random,
     state::{Persist, State},
 };
 
-use super::{Core, replay::scheme_name, scores};
+use super::replay::scheme_name;
 
-/// Perturbed copies of each candidate.
+/// Augmented copies of each candidate.
 const COPIES: usize = 12;
 
 /// Candidates whose copies go through the network together.
@@ -26,10 +27,10 @@ const TOGETHER: usize = 16;
 pub struct Rebuild {
     /// Whether a task has ended before this one.
     later: bool,
-    task: Vec<Sample>,
+    task: Samples,
     /// Slots that hold samples of the running task, which are in `task` as well.
     fresh: BTreeSet<usize>,
-    perturbation: Random,
+    augmentation: Random,
     choice: Random,
 }
 
@@ -49,16 +50,16 @@ impl Rebuild {
         }
         Ok(Some(Self {
             later: false,
-            task: Vec::new(),
+            task: Samples::default(),
             fresh: BTreeSet::new(),
-            perturbation: Random::named(settings.seed, "rebuild-perturbation"),
+            augmentation: Random::named(settings.seed, "rebuild-perturbation"),
             choice: Random::named(settings.seed, "rebuild-choice"),
         }))
     }
 
     /// A sample was offered to the memory; `filled` slots are in use afterwards.
     pub fn offered(&mut self, sample: &Sample, place: Place, filled: usize) {
-        self.task.push(sample.clone());
+        self.task.0.push(sample.clone());
         match place {
             Place::Append => self.fresh.insert(filled - 1),
             Place::Replace(slot) => self.fresh.insert(slot),
@@ -70,7 +71,7 @@ impl Rebuild {
     pub fn task_end(&mut self, core: &Core, memory: &mut Memory) {
         let old = (0..memory.slots().len()).filter(|slot| !self.fresh.contains(slot));
         let mut candidates: Vec<Sample> = old.map(|slot| memory.slots()[slot].clone()).collect();
-        candidates.append(&mut self.task);
+        candidates.append(&mut self.task.0);
         let uncertainty = self.later.then(|| self.uncertainty(core, &candidates));
         let classes: Vec<usize> = candidates.iter().map(|sample| sample.class).collect();
         let chosen = choose(&classes, uncertainty.as_deref(), memory.capacity(), &mut self.choice);
@@ -79,12 +80,12 @@ impl Rebuild {
         self.later = true;
     }
 
-    /// How far the predictions on perturbed copies of each sample differ.
+    /// How far the predictions on augmented copies of each sample differ.
     fn uncertainty(&mut self, core: &Core, samples: &[Sample]) -> Vec<f64> {
         let mut found = Vec::with_capacity(samples.len());
         for part in samples.chunks(TOGETHER) {
             let copies = part.iter().flat_map(|sample| std::iter::repeat_n(&sample.image, COPIES));
-            let floats = core.batcher.perturbed(copies, &mut self.perturbation);
+            let floats = core.batcher.augmented_by(copies, &mut self.augmentation);
             let logits = core.model.logits(core.model.images(floats, core.batcher.size()));
             for answers in scores(logits).chunks(COPIES) {
                 let mut votes = vec![0; core.model.heads().classes()];
@@ -110,26 +111,18 @@ pub fn refuse(config: &Config) -> Result<()> {
 
 impl Persist for Rebuild {
     fn save(&self, state: &mut State) {
-        let classes: Vec<usize> = self.task.iter().map(|sample| sample.class).collect();
+        self.task.save(state);
         state.put("later", &self.later);
-        state.put("classes", &classes);
         state.put("fresh", &self.fresh);
-        state.put("perturbation", &self.perturbation);
+        state.put("perturbation", &self.augmentation);
         state.put("choice", &self.choice);
-        save_images("images", self.task.iter().map(|sample| &sample.image), state);
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        let classes: Vec<usize> = state.get("classes")?;
-        let images = load_images("images", state)?;
-        if images.len() != classes.len() {
-            let problem = format!("holds {} images and {} classes", images.len(), classes.len());
-            return Err(Error::BadState { key: "classes".into(), problem });
-        }
-        self.task = images.into_iter().zip(classes).map(|(image, class)| Sample { image, class }).collect();
+        self.task.load(state)?;
         self.later = state.get("later")?;
         self.fresh = state.get("fresh")?;
-        self.perturbation = state.get("perturbation")?;
+        self.augmentation = state.get("perturbation")?;
         self.choice = state.get("choice")?;
         Ok(())
     }

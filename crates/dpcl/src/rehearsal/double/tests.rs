@@ -8,9 +8,10 @@ use super::*;
 use crate::{
     augment::cutmix::{Area, Mix},
     memory::Sample,
-    model::{Architecture, Growth, cross_entropy, mixed_cross_entropy},
-    perturb::{DEEPEST, NoiseKind, class_means},
-    rate::Constant,
+    model::{Architecture, Growth, Model, cross_entropy, floats, mixed_cross_entropy},
+    perturb::{DEEPEST, Mixing, NoiseKind, Term, class_means},
+    random::Random,
+    rate::{Constant, Rate},
     reference::{Case, cases, cases_named, close},
 };
 
@@ -32,7 +33,7 @@ fn logits(value: &Value) -> Tensor<3> {
 
 /// A batch of these labels, whose images do not matter.
 fn labelled(labels: Vec<usize>) -> Batch {
-    Batch { images: Vec::new(), labels, slots: Vec::new(), mix: None }
+    Batch { labels, size: SIZE, ..Batch::default() }
 }
 
 fn check_loss(case: &Case, losses: &RowLosses, logits: &Tensor<3>) {
@@ -137,9 +138,9 @@ fn batch() -> Batch {
     Batch { images, ..labelled(vec![0, 1, 2, 2, 1, 0]) }
 }
 
-fn perturbed(pfi: Option<PfiConfig>, bsc: Option<BscConfig>) -> Perturbed {
+fn perturbed(pfi: Option<PfiConfig>, bsc: Option<BscConfig>) -> DoublePerturbation {
     let config = Config::from_toml("method = 'dpcl'\nseed = 3").unwrap();
-    let mut perturbed = Perturbed::new(&config, "dpcl", pfi, bsc, 0.25).unwrap();
+    let mut perturbed = DoublePerturbation::new(&config, "dpcl", pfi, bsc, 0.25).unwrap();
     // Two classes have been trained on, the third is in its first batch.
     perturbed.losses.absorb([(0, 2.0), (1, 0.3)].map(|(class, loss)| Term { class, weight: 1.0, loss }));
     perturbed
@@ -162,7 +163,7 @@ fn a_training_pass_is_disturbed_by_how_hard_the_classes_are_and_mixes_labels_as_
         let config = PfiConfig { layers: vec![depth], noise, ..PfiConfig::default() };
         let mut perturbed = perturbed(Some(config.clone()), None);
         let mut pass = model.pass();
-        let forward = perturbed.forward(&model, &mut pass, &batch, SIZE);
+        let forward = perturbed.forward(&mut pass, &batch);
         assert_eq!((perturbed.counts.steps, perturbed.counts.first_met), (1, 1));
 
         // The same draws, taken apart.
@@ -185,7 +186,7 @@ fn a_training_pass_is_disturbed_by_how_hard_the_classes_are_and_mixes_labels_as_
 fn without_perturbation_a_training_pass_is_a_plain_one() {
     let (model, batch) = (network(), batch());
     let mut pass = model.pass();
-    let forward = perturbed(None, None).forward(&model, &mut pass, &batch, SIZE);
+    let forward = perturbed(None, None).forward(&mut pass, &batch);
     let mut plain = model.pass();
     let features = plain.features(model.images(batch.images.clone(), SIZE));
     let loss = cross_entropy(plain.logits(features), &batch.labels);
@@ -229,7 +230,7 @@ fn what_memory_rows_showed_goes_to_their_slots_and_is_told_the_rate() {
     let mut memory = Memory::new("pim", 4, 1).unwrap();
     let image = Image { height: 1, width: 1, pixels: vec![0; 3].into() };
     for history in [0.1, 0.2, 0.3, 0.4] {
-        memory.offer(&Sample { image: image.clone(), class: 0 }, Some(history));
+        memory.offer(&Sample::new(image.clone(), 0), Some(history));
     }
     let config = BscConfig { heads: 2, period: 2, ..BscConfig::default() };
     let mut perturbed = perturbed(None, Some(config));
@@ -238,15 +239,16 @@ fn what_memory_rows_showed_goes_to_their_slots_and_is_told_the_rate() {
     // Three rows of the stream, then slots 2 and 0.
     let batch = Batch { slots: vec![2, 0], ..labelled(vec![0; 5]) };
     let rows = [0.91, 0.92, 0.93, 0.7, 0.5];
-    let heads = network().heads().clone();
+    let mut model = network();
+    let mut training = Training { model: &mut model, memory: &mut memory, rate: &mut rate, left: 0 };
     for steps in [1, 2, 3] {
         perturbed.counts.steps = steps;
         let measured = (steps == 1).then_some(&rows[..]);
-        perturbed.after_step(&heads, &batch, measured, &mut memory, &mut rate);
+        perturbed.report(&mut training, &batch, measured);
     }
     // γ is a quarter: 0.1 + (0.5 − 0.1) / 4 and 0.3 + (0.7 − 0.3) / 4.
     close(memory.history(), [0.2, 0.2, 0.4, 0.4], &json!(1e-12), "history");
     let heard: Vec<f64> = rate.heard.iter().map(|change| change.unwrap()).collect();
     close(heard, [0.4 + 0.4], &json!(1e-12), "change");
-    assert_eq!((rate.collected, perturbed.bsc.unwrap().collections()), (1, 1), "every second step");
+    assert_eq!((rate.collected, perturbed.heads.collections()), (1, Some(1)), "every second step");
 }

@@ -1,4 +1,4 @@
-//! The losses of all stored samples, measured anew every so many training steps for memories and rates that ask for
+//! The losses of all stored samples, measured anew every few training steps for memories and rates that ask for
 //! them.
 //!
 //! Images are clean and the network in evaluation mode: a measurement is an evaluation of the memory, without autodiff,
@@ -9,9 +9,8 @@ use std::collections::BTreeSet;
 use crate::{
     batch::Batcher,
     config::Settings,
-    data::Image,
     error::{Error, Result},
-    memory::Memory,
+    memory::{Memory, Sample},
     model::{Model, cross_entropy_rows, floats},
     rate::Rate,
     state::{Persist, State},
@@ -92,10 +91,9 @@ impl Measuring<'_> {
 
 /// Cross-entropy of every stored sample, averaged over heads, in slot order.
 fn losses(model: &Model, batcher: &Batcher, memory: &Memory) -> Vec<f64> {
-    let part = |samples: &[crate::memory::Sample]| {
-        let images: Vec<Image> = samples.iter().map(|sample| sample.image.clone()).collect();
+    let part = |samples: &[Sample]| {
         let classes: Vec<usize> = samples.iter().map(|sample| sample.class).collect();
-        let images = model.images(batcher.clean(&images), batcher.size());
+        let images = model.images(batcher.stored(samples.iter()), batcher.size());
         floats(cross_entropy_rows(model.logits(images), &classes))
     };
     memory.slots().chunks(ROWS).flat_map(part).map(f64::from).collect()

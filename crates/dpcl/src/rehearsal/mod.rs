@@ -1,0 +1,199 @@
+//! What rehearsal methods share. A [`Rehearse`] is a method's own part: its step, and what it remembers beyond the
+//! samples it stores. A [`Rehearsal`] does the rest: samples wait for their batch and earn training steps, the memory is
+//! drawn from and written, the learning rate moves, and everything is saved.
+//!
+//! Beside it lie parts that several methods hold: perturbed activations and heads ([`double`]), training on a fixed set
+//! of samples ([`offline`]), a memory that is chosen anew at task ends ([`rebuild`]).
+
+pub mod double;
+pub mod offline;
+pub mod rebuild;
+mod refresh;
+pub mod replay;
+
+pub use replay::{Replay, Training};
+
+use std::collections::BTreeMap;
+
+use burn::tensor::Tensor;
+use dpcl_report::record::Parameters;
+
+use crate::{
+    batch::{Batch, Recipe},
+    data::Image,
+    error::Result,
+    memory::{Memory, Place, Sample},
+    method::{Arrival, Core, Method, Step, scores},
+    model::{Pass, cross_entropy, mixed_cross_entropy},
+    perturb::Scores,
+    state::{Persist, State},
+    stream::Due,
+};
+
+/// What a rehearsal method adds to the others.
+pub trait Rehearse: Persist + Send + Sync {
+    /// One training step on one batch: forward, loss, [`Training::step`]. Returns the loss.
+    ///
+    /// # Errors
+    /// When the loss is not finite.
+    fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64>;
+
+    /// Which stored samples a batch holds, given the usual number of memory rows.
+    fn recipe(&self, rows: usize) -> Recipe {
+        Recipe::plain(rows)
+    }
+
+    /// A class is about to be met for the first time; the heads do not know it yet.
+    fn new_class(&mut self, _core: &Core) {}
+
+    /// A sample has arrived. What it gives back joins the stream's part of a batch; what it keeps only earns its steps.
+    fn arrive(&mut self, _core: &Core, arrival: Arrival) -> Option<Sample> {
+        Some(arrival.sample)
+    }
+
+    /// The disagreement on a stream row of the last step, where it was measured: what the sample is offered to the
+    /// memory with.
+    fn disagreement(&mut self, _row: usize) -> Option<f64> {
+        None
+    }
+
+    /// The sample of a stream row of the last step was offered to the memory.
+    fn offered(&mut self, _row: usize, _place: Place) {}
+
+    /// A task ended; only for methods that are told.
+    fn task_end(&mut self, _core: &Core) {}
+
+    /// As [`Method::predict`].
+    ///
+    /// # Errors
+    /// When images cannot be answered.
+    fn predict(&self, core: &Core, images: &[Image], _task: Option<usize>) -> Result<Vec<Scores>> {
+        Ok(scores(core.logits(images)))
+    }
+
+    /// As [`Method::heads`].
+    fn heads(&self) -> usize {
+        1
+    }
+
+    /// Refuses a loaded state that does not go with the network or the memory.
+    ///
+    /// # Errors
+    /// [`crate::Error::BadState`] for what does not fit.
+    fn check_loaded(&self, _core: &Core, _memory: &Memory) -> Result<()> {
+        Ok(())
+    }
+
+    /// As [`Method::extra_parameters`].
+    fn extra_parameters(&self) -> Parameters {
+        Parameters::default()
+    }
+
+    /// Counts of its own worth recording, cumulative; those of the rate are added.
+    fn counters(&self) -> Vec<(String, u64)> {
+        Vec::new()
+    }
+}
+
+/// A rehearsal method, whole.
+pub struct Rehearsal<R> {
+    replay: Replay,
+    own: R,
+}
+
+impl<R: Rehearse + 'static> Rehearsal<R> {
+    /// A method from its own part and what it shares with the others.
+    pub fn boxed(replay: Replay, own: R) -> Box<dyn Method> {
+        Box::new(Self { replay, own })
+    }
+}
+
+impl<R: Rehearse> Rehearsal<R> {
+    fn learn(&mut self, core: &mut Core, due: Option<Due<Sample>>) -> Result<Vec<Step>> {
+        match due {
+            Some(due) => self.replay.learn(core, &due, &mut self.own),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+impl<R: Rehearse> Method for Rehearsal<R> {
+    fn new_class(&mut self, core: &mut Core) {
+        self.own.new_class(core);
+        core.grow();
+        self.replay.rate.new_class();
+    }
+
+    fn observe(&mut self, core: &mut Core, arrival: Arrival) -> Result<Vec<Step>> {
+        let due = match self.own.arrive(core, arrival) {
+            Some(sample) => self.replay.arrivals.push(sample),
+            None => {
+                self.replay.arrivals.set_aside();
+                None
+            }
+        };
+        self.learn(core, due)
+    }
+
+    fn flush(&mut self, core: &mut Core) -> Result<Vec<Step>> {
+        let due = self.replay.arrivals.flush();
+        self.learn(core, due)
+    }
+
+    fn task_end(&mut self, core: &mut Core) -> Result<()> {
+        self.own.task_end(core);
+        self.replay.task_end(core);
+        Ok(())
+    }
+
+    fn predict(&self, core: &Core, images: &[Image], task: Option<usize>) -> Result<Vec<Scores>> {
+        self.own.predict(core, images, task)
+    }
+
+    fn heads(&self) -> usize {
+        self.own.heads()
+    }
+
+    fn check_loaded(&self, core: &Core) -> Result<()> {
+        self.own.check_loaded(core, &self.replay.memory)
+    }
+
+    fn memory(&self) -> Option<&Memory> {
+        Some(&self.replay.memory)
+    }
+
+    fn extra_parameters(&self) -> Parameters {
+        self.own.extra_parameters()
+    }
+
+    fn counters(&self) -> BTreeMap<String, f64> {
+        let rate = self.replay.rate.counters().into_iter().map(|(name, count)| (name.to_owned(), count));
+        rate.chain(self.own.counters()).map(|(name, count)| (name, count as f64)).collect()
+    }
+}
+
+impl<R: Rehearse> Persist for Rehearsal<R> {
+    fn save(&self, state: &mut State) {
+        self.replay.save(state);
+        self.own.save(state);
+    }
+
+    fn load(&mut self, state: &State) -> Result<()> {
+        self.replay.load(state)?;
+        self.own.load(state)
+    }
+}
+
+/// Training logits of a batch, [heads, rows, classes].
+pub fn forward(pass: &mut Pass, batch: &Batch) -> Tensor<3> {
+    let features = pass.features(pass.images(batch.images.clone(), batch.size));
+    pass.logits(features)
+}
+
+/// Mean cross-entropy of a batch, in CutMix form where it was cut and mixed.
+pub fn batch_loss(logits: Tensor<3>, batch: &Batch) -> Tensor<1> {
+    match &batch.mix {
+        Some(mix) => mixed_cross_entropy(logits, &batch.labels, &batch.partners(mix), mix.coefficient),
+        None => cross_entropy(logits, &batch.labels),
+    }
+}
