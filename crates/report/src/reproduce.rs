@@ -85,7 +85,9 @@ const END: &str = "<!-- end -->";
 
 /// The start of a directive and whether the table goes below it instead of in its place.
 fn opening(line: &str) -> Option<(&'static str, bool)> {
-    [("<!-- table ", false), ("<!-- begin table ", true)].into_iter().find(|(start, _)| line.starts_with(start))
+    [("<!-- table ", false), ("<!-- begin table ", true)]
+        .into_iter()
+        .find(|(start, _)| line.starts_with(start))
 }
 
 fn end(lines: &[&str], from: usize, is_end: impl Fn(&str) -> bool) -> Option<usize> {

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::column::{Column, NOTHING};
 use super::directive::{Directive, Problem, Row, Seeds};
+use crate::Report;
 use crate::error::{Error, Result};
 use crate::group::{Group, Run};
 use crate::read;
 use crate::statistics::Estimate;
-use crate::Report;
 
 /// The table as text. `located` makes an error of a problem in the directive.
 pub fn markdown(directive: &Directive, root: &Path, located: impl Fn(Problem) -> Error) -> Result<String> {
@@ -87,7 +87,10 @@ fn group<'a>(report: &'a Report, base: &Path, key: &str) -> Result<&'a Group, Pr
         .flat_map(|setting| &setting.groups)
         .filter(|group| group.runs.iter().any(|run| belongs(&run.record.path, base, key)));
     let first = found.next().ok_or_else(|| {
-        Problem::new(format!("no record of `{key}`"), "check its spelling, or copy the record into the folder")
+        Problem::new(
+            format!("no record of `{key}`"),
+            "check its spelling, or copy the record into the folder",
+        )
     })?;
     match found.next() {
         None => Ok(first),
