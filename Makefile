@@ -1,6 +1,6 @@
 # One place for what people and CI run. `make check` is everything CI decides on.
 
-.PHONY: check test lint format docs browser bench fuzz audit licences miri gpu
+.PHONY: check test lint format docs browser bench fuzz audit licences miri gpu reproduce
 
 check: test lint
 
@@ -16,6 +16,10 @@ docs:
 
 format:
 	cargo fmt --all
+
+# REPRODUCE.md, docs/readings.md and the README's results, from their templates and the records in results/.
+reproduce:
+	cargo run --release --example reproduce
 
 # Opens a report of the default job in headless Chromium, on a wide and a narrow screen, light and dark.
 browser:

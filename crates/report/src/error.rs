@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Everything that can go wrong while reading records.
+/// Everything that can go wrong while reading records and making tables of them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -45,6 +45,19 @@ pub enum Error {
         /// The folders that were searched.
         folders: Vec<PathBuf>,
     },
+
+    /// A document asks for a table that cannot be made.
+    #[error("{}, line {line}: {problem}", path.display())]
+    Directive {
+        /// The document's template.
+        path: PathBuf,
+        /// Where the directive starts, from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+        /// What to do about it.
+        hint: String,
+    },
 }
 
 /// The crate's result type.
@@ -61,7 +74,7 @@ impl Error {
                 }
                 _ => None,
             },
-            Self::BadRecord { hint, .. } => Some(hint.clone()),
+            Self::BadRecord { hint, .. } | Self::Directive { hint, .. } => Some(hint.clone()),
             Self::NewerFormat { .. } => Some("update the program, or use the version that wrote it".into()),
             Self::NoRecords { .. } => {
                 Some("give the folder a run was told to write to (`--out`), or one inside it".into())

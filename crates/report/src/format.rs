@@ -7,6 +7,12 @@ pub fn percent(share: f64) -> String {
     format!("{:.2}", (share * 1e4).round() / 1e2 + 0.0)
 }
 
+/// 0.5312 as `53.1`, for documents: a second decimal is less than one test image in most of them.
+pub fn tenths(share: f64) -> String {
+    // Counts of images often end on exactly half a tenth; the nudge rounds all of these the same way.
+    format!("{:.1}", (share * 1e3 + 1e-9).round() / 1e1 + 0.0)
+}
+
 /// About three significant digits, without an exponent in the usual range.
 pub fn short(value: f64) -> String {
     match value.abs() {
@@ -70,6 +76,7 @@ mod tests {
         assert_eq!(percent(1.0), "100.00");
         assert_eq!(percent(-0.000_001), "0.00");
         assert_eq!(percent(-0.125), "-12.50");
+        assert_eq!([0.5312, 0.338_75, -0.000_01].map(tenths), ["53.1", "33.9", "0.0"]);
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod html;
 pub mod metrics;
 pub mod read;
 pub mod record;
+pub mod reproduce;
 pub mod seal;
 pub mod statistics;
 pub mod table;

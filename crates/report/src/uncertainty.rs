@@ -54,7 +54,7 @@ fn calibration(answers: &[Answer]) -> Vec<ConfidenceBin> {
     bins
 }
 
-/// For every twentieth of the answers the highest threshold of doubt that keeps at least so many.
+/// For every twentieth of the answers the highest threshold of doubt that keeps at least that share.
 fn kept(answers: &[Answer], doubt: fn(&Answer) -> f64) -> Vec<Kept> {
     // Adding zero makes the two zeros one: they are equally sure.
     let mut ranked: Vec<(f64, bool)> =

@@ -22,7 +22,7 @@ fn markdown(knowledge: &'static str, answers: &str) -> String {
     report(knowledge, answers).markdown()
 }
 
-/// A run that measures its memory after every so many updates.
+/// A run that measures its memory once in `period` updates.
 fn measuring(label: &'static str, period: i64) -> Record {
     let mut record = Plan::small(label, 0.8, 0.6).record(1);
     record.config.insert("imp_period".into(), period.into());

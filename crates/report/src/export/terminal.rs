@@ -134,7 +134,7 @@ fn column_width(table: &Table, column: usize, between: &str) -> usize {
     table.rows.iter().map(cell).chain([length(table.columns[column])]).max().unwrap_or(0)
 }
 
-/// At most so many letters, the mark behind the text among them.
+/// At most `most` letters, the mark behind the text among them.
 fn cut(text: &str, mark: &str, most: usize) -> String {
     let text: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     format::cut(&text, mark, most as f64, |_| 1.0)
