@@ -42,12 +42,16 @@ pub mod bench;
 mod cache;
 pub mod checkpoint;
 pub mod config;
+pub mod contract;
 pub mod data;
 pub mod device;
 pub mod disk;
 pub mod error;
 mod eval;
 pub mod folder;
+#[cfg(test)]
+#[path = "../tests/inner/mod.rs"]
+mod inner;
 pub mod learner;
 pub mod memory;
 pub mod method;
@@ -57,9 +61,6 @@ pub mod perturb;
 mod process;
 pub mod random;
 pub mod rate;
-#[cfg(test)]
-#[path = "../tests/reference/mod.rs"]
-mod reference;
 pub mod rehearsal;
 pub mod run;
 pub mod state;

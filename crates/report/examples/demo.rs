@@ -2,7 +2,7 @@
 //! having run anything: `cargo run -p dpcl-report --example demo -- FOLDER [KIND]`, KIND being
 //! `plain` (the default), `settings` (two of them) or `crowded` (many methods with long names, tasks and classes).
 
-#[path = "../tests/made_up/mod.rs"]
+#[path = "../tests/suite/made_up/mod.rs"]
 mod made_up;
 
 use std::path::PathBuf;

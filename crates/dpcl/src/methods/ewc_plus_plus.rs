@@ -243,7 +243,7 @@ impl Persist for Anchor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{model::FileLayout, reference};
+    use crate::{inner::reference, model::FileLayout};
 
     fn row(values: &[f64]) -> Tensor<2> {
         let values: Vec<f32> = values.iter().map(|value| *value as f32).collect();

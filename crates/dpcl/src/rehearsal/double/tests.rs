@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::{
     augment::cutmix::{Area, Mix},
+    inner::reference::{Case, cases, cases_named, close},
     memory::Sample,
     model::{Architecture, Growth, Model, cross_entropy, floats, mixed_cross_entropy},
     perturb::{DEEPEST, Mixing, NoiseKind, Term, class_means},
     random::Random,
     rate::{Constant, Rate},
-    reference::{Case, cases, cases_named, close},
 };
 
 const SIZE: usize = 16;

@@ -1,0 +1,15 @@
+//! The `dpcl` command as people meet it, in one program.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod earlier;
+mod errors;
+mod faults;
+mod grid;
+mod help;
+mod interrupt;
+mod kill;
+mod learner;
+mod names;
+mod resume;
+mod support;

@@ -1,0 +1,45 @@
+//! Every method keeps what methods promise: those that come with the program, and DPCL with its paper's own values. One
+//! test a method, so that they run side by side.
+
+/// A test a method, and one that none is left out.
+macro_rules! every_method {
+    ($($test:ident: $method:literal,)*) => {
+        $(
+            #[test]
+            fn $test() {
+                dpcl::contract::check(concat!("method = '", $method, "'")).unwrap();
+            }
+        )*
+
+        #[test]
+        fn no_method_is_left_out() {
+            let registered: Vec<&str> = dpcl::methods::METHODS.iter().map(|info| info.name).collect();
+            assert_eq!(registered, [$($method),*]);
+        }
+    };
+}
+
+every_method! {
+    dpcl: "dpcl",
+    er: "er",
+    er_cpr: "er-cpr",
+    der_plus_plus: "der++",
+    mir: "mir",
+    clib: "clib",
+    bic: "bic",
+    ewc_plus_plus: "ewc++",
+    gdumb: "gdumb",
+    finetune: "finetune",
+    joint: "joint",
+}
+
+#[test]
+fn dpcl_literal() {
+    dpcl::contract::check(include_str!("../../../../presets/dpcl-literal.toml")).unwrap();
+}
+
+#[test]
+fn a_broken_promise_names_the_method_and_what_was_found() {
+    let broken = dpcl::contract::check("method = 'er'\nlr = 1e-12").unwrap_err().to_string();
+    assert!(broken.starts_with("er: a run beats chance: "), "{broken}");
+}

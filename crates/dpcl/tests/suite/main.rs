@@ -1,0 +1,18 @@
+//! What the library promises to those who use it, in one program.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod bad_images;
+mod baselines;
+mod contract;
+mod data_files;
+mod dpcl_disagreement;
+mod dpcl_method;
+mod dpcl_readings;
+mod faults;
+mod licences;
+mod quarters;
+mod resume;
+mod small;
+mod start_weights;
+mod tidy;
