@@ -11,6 +11,7 @@ use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    answers::Scores,
     augment::{CutMix, Pipeline},
     batch::Batcher,
     config::Config,
@@ -21,7 +22,6 @@ use crate::{
     method::{Answers, Arrival, Core, Knowledge, Method, Step},
     methods,
     model::{Architecture, Growth, Model},
-    perturb::Scores,
     process, weights_file,
 };
 

@@ -36,6 +36,7 @@
 //! # }
 //! ```
 
+pub mod answers;
 pub mod augment;
 pub mod batch;
 pub mod bench;

@@ -9,12 +9,12 @@ use burn::tensor::Tensor;
 use dpcl_report::record::Parameters;
 
 use crate::{
+    answers::{Scores, Votes},
     batch::Batcher,
     data::Image,
     error::Result,
     memory::{Memory, Sample},
     model::{Growth, Model, floats},
-    perturb::{Scores, Votes},
     state::{Persist, State},
 };
 

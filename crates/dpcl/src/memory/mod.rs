@@ -11,6 +11,7 @@ mod pim;
 mod rebuild;
 mod reservoir;
 mod samples;
+mod slot_vectors;
 
 pub use balanced::Balanced;
 pub use cbrs::Cbrs;
@@ -20,6 +21,7 @@ pub use pim::{Keep, Pim};
 pub use rebuild::{choose, spread, uncertainty};
 pub use reservoir::Reservoir;
 pub use samples::{Sample, Samples};
+pub use slot_vectors::SlotVectors;
 
 use std::collections::{BTreeMap, BTreeSet};
 

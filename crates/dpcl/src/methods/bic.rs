@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use self::validation::Validation;
 use super::{Method, MethodInfo, REHEARSAL, own_keys, read_keys};
 use crate::{
+    answers::{Scores, Votes},
     batch::Batch,
     cache::Cache,
     config::Config,
@@ -37,7 +38,7 @@ use crate::{
     memory::{Memory, Sample},
     method::{Arrival, Core, Knowledge},
     model::{Architecture, Correction, Fit, Frozen, distillation, floats},
-    perturb::{BscConfig, PfiConfig, Scores, Votes},
+    perturb::{BscConfig, PfiConfig},
     random::Random,
     rate::{self, PimaConfig, Rate},
     rehearsal::{
@@ -275,8 +276,8 @@ impl Rehearse for Bic {
         Ok(Votes::from_logits(logits, shape).scores())
     }
 
-    fn heads(&self) -> usize {
-        self.double.heads.count()
+    fn double(&self) -> Option<&DoublePerturbation> {
+        Some(&self.double)
     }
 
     fn check_loaded(&self, core: &Core, _memory: &Memory) -> Result<()> {
@@ -285,17 +286,12 @@ impl Rehearse for Bic {
             let problem = format!("names class {class} of {known}");
             return Err(Error::BadState { key: "task".into(), problem });
         }
-        self.double.heads.check_loaded(core.model.heads())
+        Ok(())
     }
 
     fn extra_parameters(&self) -> Parameters {
         let teacher = self.teacher.as_ref().map_or(0, Frozen::parameters);
-        let heads = self.double.parameters();
-        Parameters { state: heads.state + teacher, ..heads }
-    }
-
-    fn counters(&self) -> Vec<(String, u64)> {
-        self.double.counters()
+        Parameters { state: teacher, ..Parameters::default() }
     }
 }
 

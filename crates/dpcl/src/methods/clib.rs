@@ -12,18 +12,15 @@
 //! Departures from the paper: none in the defaults. Measuring the loss of every stored sample after each step is most
 //! of the cost; `imp_period` makes it rarer.
 
-use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use super::{Method, MethodInfo, REHEARSAL, own_keys, read_keys};
 use crate::{
     batch::Batch,
     config::Config,
-    data::Image,
     error::{Error, Result},
     memory::{self, Memory},
-    method::Core,
-    perturb::{BscConfig, PfiConfig, Scores},
+    perturb::{BscConfig, PfiConfig},
     rate::{self, PimaConfig, Rate},
     rehearsal::{
         Rehearsal, Rehearse, Replay, Training,
@@ -137,24 +134,8 @@ impl Rehearse for Clib {
         Ok(loss)
     }
 
-    fn predict(&self, core: &Core, images: &[Image], _task: Option<usize>) -> Result<Vec<Scores>> {
-        Ok(self.double.answer(core, images))
-    }
-
-    fn heads(&self) -> usize {
-        self.double.heads.count()
-    }
-
-    fn check_loaded(&self, core: &Core, _memory: &Memory) -> Result<()> {
-        self.double.heads.check_loaded(core.model.heads())
-    }
-
-    fn extra_parameters(&self) -> Parameters {
-        self.double.parameters()
-    }
-
-    fn counters(&self) -> Vec<(String, u64)> {
-        self.double.counters()
+    fn double(&self) -> Option<&DoublePerturbation> {
+        Some(&self.double)
     }
 }
 

@@ -22,11 +22,11 @@ use crate::{
     batch::{Batch, Recipe},
     config::Config,
     error::{Error, Result},
-    memory::{Memory, Place},
+    memory::{Memory, Place, SlotVectors},
     method::Core,
     model::{Model, cross_entropy, floats, mixed_cross_entropy, stored_distance},
     rehearsal::{Rehearsal, Rehearse, Replay, Training, forward},
-    state::{Array, Elements, Persist, State},
+    state::{Persist, State},
 };
 
 /// How the method is listed and built.
@@ -73,19 +73,17 @@ impl DerPlusPlusConfig {
 /// Experience replay with stored logits.
 pub struct DerPlusPlus {
     config: DerPlusPlusConfig,
-    stored: StoredLogits,
+    /// Logits of each stored sample, as wide as the head was when it was stored.
+    stored: SlotVectors,
     /// Logits of the stream rows in the last step on them.
     answers: Vec<Vec<f32>>,
 }
 
-/// Logits of each filled memory slot, as wide as the head was when they were stored.
-#[derive(Default)]
-struct StoredLogits(Vec<Vec<f32>>);
-
 impl DerPlusPlus {
     fn new(config: &Config) -> Result<Self> {
         let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
-        Ok(Self { config: read_keys(section)?, stored: StoredLogits::default(), answers: Vec::new() })
+        let stored = SlotVectors::saved_as("logits", "logit_widths");
+        Ok(Self { config: read_keys(section)?, stored, answers: Vec::new() })
     }
 }
 
@@ -107,7 +105,7 @@ impl Rehearse for DerPlusPlus {
             loss = loss + group_loss(logits.clone(), &batch, stream..labelled).mul_scalar(b);
         }
         let slots = &batch.slots[labelled - stream..];
-        let targets: Vec<&[f32]> = slots.iter().map(|&slot| &self.stored.0[slot][..]).collect();
+        let targets: Vec<&[f32]> = slots.iter().map(|&slot| self.stored.get(slot)).collect();
         let again = rows(logits.clone(), labelled..batch.labels.len());
         if let Some(distance) = again.and_then(|again| stored_distance(again, &targets)) {
             loss = loss + distance.mul_scalar(a);
@@ -125,17 +123,11 @@ impl Rehearse for DerPlusPlus {
     }
 
     fn check_loaded(&self, _core: &Core, memory: &Memory) -> Result<()> {
-        let (found, slots) = (self.stored.0.len(), memory.slots().len());
-        if found != slots {
-            let problem = format!("holds logits of {found} samples for {slots} filled slots");
-            return Err(Error::BadState { key: "method.logit_widths".into(), problem });
-        }
-        Ok(())
+        self.stored.check_loaded(memory.slots().len())
     }
 
     fn extra_parameters(&self) -> Parameters {
-        let stored = self.stored.0.iter().map(Vec::len).sum::<usize>() as u64;
-        Parameters { history: stored, ..Parameters::default() }
+        Parameters { history: self.stored.count() as u64, ..Parameters::default() }
     }
 }
 
@@ -146,46 +138,6 @@ impl Persist for DerPlusPlus {
 
     fn load(&mut self, state: &State) -> Result<()> {
         self.stored.load(state)
-    }
-}
-
-impl StoredLogits {
-    /// Follows where the memory put a sample.
-    fn place(&mut self, place: Place, logits: Vec<f32>) {
-        match place {
-            Place::Append => self.0.push(logits),
-            Place::Replace(slot) => self.0[slot] = logits,
-            Place::Refuse => {}
-        }
-    }
-}
-
-impl Persist for StoredLogits {
-    fn save(&self, state: &mut State) {
-        let widths: Vec<usize> = self.0.iter().map(Vec::len).collect();
-        state.put("logit_widths", &widths);
-        let flat = self.0.concat();
-        state.put_array("logits", Array::floats([flat.len()], flat));
-    }
-
-    fn load(&mut self, state: &State) -> Result<()> {
-        let widths: Vec<usize> = state.get("logit_widths")?;
-        let total: usize = widths.iter().sum();
-        let Elements::F32(flat) = &state.array("logits")?.elements else {
-            return Err(Error::BadState { key: "logits".into(), problem: "are not floats".into() });
-        };
-        if flat.len() != total {
-            let problem = format!("are {} numbers, expected {total}", flat.len());
-            return Err(Error::BadState { key: "logits".into(), problem });
-        }
-        let mut rest = &flat[..];
-        self.0.clear();
-        for width in widths {
-            let (row, after) = rest.split_at(width);
-            self.0.push(row.to_vec());
-            rest = after;
-        }
-        Ok(())
     }
 }
 
@@ -214,26 +166,4 @@ fn stream_answers(model: &Model, logits: Tensor<3>, batch: &Batch) -> Vec<Vec<f3
     };
     let [_, _, classes] = logits.dims();
     floats(logits).chunks(classes).take(batch.stream_rows()).map(<[f32]>::to_vec).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn logits_follow_their_samples_and_survive_saving() {
-        let mut stored = StoredLogits::default();
-        stored.place(Place::Append, vec![1.0]);
-        stored.place(Place::Append, vec![2.0, 3.0]);
-        stored.place(Place::Refuse, vec![9.0]);
-        stored.place(Place::Replace(0), vec![4.0, 5.0, 6.0]);
-        stored.place(Place::Append, Vec::new());
-        assert_eq!(stored.0, [vec![4.0, 5.0, 6.0], vec![2.0, 3.0], vec![]]);
-
-        let mut state = State::default();
-        stored.save(&mut state);
-        let mut restored = StoredLogits::default();
-        restored.load(&state).unwrap();
-        assert_eq!(restored.0, stored.0);
-    }
 }

@@ -23,7 +23,6 @@
 mod config;
 
 use burn::tensor::Tensor;
-use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use self::config::{DpclConfig, LossSource, MiPass};
@@ -31,12 +30,9 @@ use super::{MethodInfo, REHEARSAL, own_keys, read_keys};
 use crate::{
     batch::Batch,
     config::Config,
-    data::Image,
     error::Result,
     memory::{Memory, Pim, Place},
-    method::Core,
     model::Model,
-    perturb::Scores,
     rate::{self, Rate},
     rehearsal::{
         Rehearsal, Rehearse, Replay, Training,
@@ -177,29 +173,15 @@ impl Rehearse for Dpcl {
         }
     }
 
-    fn predict(&self, core: &Core, images: &[Image], _task: Option<usize>) -> Result<Vec<Scores>> {
-        Ok(self.double.answer(core, images))
-    }
-
-    fn heads(&self) -> usize {
-        self.double.heads.count()
-    }
-
-    fn check_loaded(&self, core: &Core, _memory: &Memory) -> Result<()> {
-        self.double.heads.check_loaded(core.model.heads())
-    }
-
-    fn extra_parameters(&self) -> Parameters {
-        self.double.parameters()
+    fn double(&self) -> Option<&DoublePerturbation> {
+        Some(&self.double)
     }
 
     fn counters(&self) -> Vec<(String, u64)> {
         let Counts { accepts, refusals } = self.counts;
-        let mut counters = self.double.counters();
-        counters.push(("first_met".to_owned(), self.double.first_met()));
-        counters.push(("memory_accepts".to_owned(), accepts));
-        counters.push(("memory_refusals".to_owned(), refusals));
-        counters
+        let first_met = self.double.first_met();
+        let counts = [("first_met", first_met), ("memory_accepts", accepts), ("memory_refusals", refusals)];
+        counts.map(|(name, count)| (name.to_owned(), count)).to_vec()
     }
 }
 

@@ -15,12 +15,12 @@ use dpcl_report::record::Parameters;
 
 use super::{Method, MethodInfo, REHEARSAL};
 use crate::{
+    answers::Scores,
     config::Config,
     data::Image,
     error::{Error, Result},
     memory::Memory,
     method::{Answers, Arrival, Core, Knowledge, Step, scores},
-    perturb::Scores,
     rehearsal::{
         offline::Offline,
         rebuild,

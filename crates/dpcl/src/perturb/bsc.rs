@@ -17,8 +17,9 @@ use burn::tensor::{Device, Tensor};
 use dpcl_kernels::linear;
 use dpcl_report::record::Parameters;
 
-use super::{Gaussian, Votes};
+use super::Gaussian;
 use crate::{
+    answers::Votes,
     error::{Error, Result},
     model::{Heads, floats, matrix},
     state::{Persist, State},

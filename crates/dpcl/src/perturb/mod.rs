@@ -1,19 +1,16 @@
 //! Perturbations: small values that any method can hold.
 //!
 //! [`Pfi`] disturbs and mixes images or activations while training, with a strength that [`ClassLosses`] sets class by
-//! class. [`Bsc`] follows the weights of several heads through training and answers from their distribution; [`Votes`]
-//! says how far such answers disagree. None of them knows what its numbers are used for.
+//! class. [`Bsc`] follows the weights of several heads through training and answers from their distributions. None of them knows what its numbers are used for.
 
 mod bsc;
 mod class_loss;
 mod gaussian;
 mod noise;
 mod pfi;
-mod votes;
 
 pub use bsc::{Bsc, BscConfig, DrawnHeads, LogitMoments, Predict};
 pub use class_loss::{ClassLosses, Term, class_means};
 pub use gaussian::Gaussian;
 pub use noise::Normals;
 pub use pfi::{DEEPEST, Disturbance, Mixing, NoiseKind, Pfi, PfiConfig, mix, perturb};
-pub use votes::{Scores, Votes, entropy};

@@ -13,19 +13,21 @@ pub mod replay;
 
 pub use replay::{Replay, Training};
 
+use double::DoublePerturbation;
+
 use std::collections::BTreeMap;
 
 use burn::tensor::Tensor;
 use dpcl_report::record::Parameters;
 
 use crate::{
+    answers::Scores,
     batch::{Batch, Recipe},
     data::Image,
     error::Result,
     memory::{Memory, Place, Sample},
     method::{Arrival, Core, Method, Step, scores},
     model::{Pass, cross_entropy, mixed_cross_entropy},
-    perturb::Scores,
     state::{Persist, State},
     stream::Due,
 };
@@ -63,17 +65,20 @@ pub trait Rehearse: Persist + Send + Sync {
     /// A task ended; only for methods that are told.
     fn task_end(&mut self, _core: &Core) {}
 
+    /// Its perturbed activations and heads, for methods that hold them; these then answer, are counted and are checked.
+    fn double(&self) -> Option<&DoublePerturbation> {
+        None
+    }
+
     /// As [`Method::predict`].
     ///
     /// # Errors
     /// When images cannot be answered.
     fn predict(&self, core: &Core, images: &[Image], _task: Option<usize>) -> Result<Vec<Scores>> {
-        Ok(scores(core.logits(images)))
-    }
-
-    /// As [`Method::heads`].
-    fn heads(&self) -> usize {
-        1
+        Ok(match self.double() {
+            Some(double) => double.answer(core, images),
+            None => scores(core.logits(images)),
+        })
     }
 
     /// Refuses a loaded state that does not go with the network or the memory.
@@ -84,12 +89,12 @@ pub trait Rehearse: Persist + Send + Sync {
         Ok(())
     }
 
-    /// As [`Method::extra_parameters`].
+    /// Numbers of its own beside the network, the memory and the heads' distributions.
     fn extra_parameters(&self) -> Parameters {
         Parameters::default()
     }
 
-    /// Counts of its own worth recording, cumulative; those of the rate are added.
+    /// Counts of its own worth recording, cumulative; those of the rate and of the perturbations are added.
     fn counters(&self) -> Vec<(String, u64)> {
         Vec::new()
     }
@@ -151,10 +156,13 @@ impl<R: Rehearse> Method for Rehearsal<R> {
     }
 
     fn heads(&self) -> usize {
-        self.own.heads()
+        self.own.double().map_or(1, |double| double.heads.count())
     }
 
     fn check_loaded(&self, core: &Core) -> Result<()> {
+        if let Some(double) = self.own.double() {
+            double.heads.check_loaded(core.model.heads())?;
+        }
         self.own.check_loaded(core, &self.replay.memory)
     }
 
@@ -163,12 +171,20 @@ impl<R: Rehearse> Method for Rehearsal<R> {
     }
 
     fn extra_parameters(&self) -> Parameters {
-        self.own.extra_parameters()
+        let own = self.own.extra_parameters();
+        let heads = self.own.double().map(DoublePerturbation::parameters).unwrap_or_default();
+        Parameters {
+            network: own.network + heads.network,
+            state: own.state + heads.state,
+            history: own.history + heads.history,
+        }
     }
 
     fn counters(&self) -> BTreeMap<String, f64> {
         let rate = self.replay.rate.counters().into_iter().map(|(name, count)| (name.to_owned(), count));
-        rate.chain(self.own.counters()).map(|(name, count)| (name, count as f64)).collect()
+        let double = self.own.double().map(DoublePerturbation::counters).unwrap_or_default();
+        let all = rate.chain(double).chain(self.own.counters());
+        all.map(|(name, count)| (name, count as f64)).collect()
     }
 }
 

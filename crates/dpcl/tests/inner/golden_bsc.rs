@@ -1,8 +1,9 @@
 //! Distributions of head weights and predictions drawn from them, against an independent implementation.
 
 use super::reference::{Case, cases_named, close};
+use crate::answers::{Scores, Votes};
 use crate::model::{Growth, Heads, matrix};
-use crate::perturb::{Bsc, BscConfig, Gaussian, Scores, Votes};
+use crate::perturb::{Bsc, BscConfig, Gaussian};
 use crate::random::Random;
 use burn::tensor::Device;
 use serde_json::{Value, json};

@@ -2,9 +2,10 @@
 //! The losses of mixed rows and of classes are compared where they are computed, in `methods/perturbed.rs`.
 
 use super::reference::{Case, cases, cases_named, close};
+use crate::answers::{Scores, entropy};
 use crate::memory::{Chance, Keep, Memory, Offer, Pim, Place, Sample, Scheme, View};
 use crate::model::floats;
-use crate::perturb::{ClassLosses, Mixing, PfiConfig, Scores, Term, entropy, mix, perturb};
+use crate::perturb::{ClassLosses, Mixing, PfiConfig, Term, mix, perturb};
 use crate::rate::{Lag, Pima, Rate, Rule};
 use burn::tensor::{Device, Tensor, TensorData};
 use dpcl_kernels::{PerturbMix, perturb_mix};

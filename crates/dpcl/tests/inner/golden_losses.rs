@@ -1,12 +1,12 @@
 //! Cross-entropies, loss terms of the baselines and their gradients, against an independent implementation.
 
 use super::reference::cases_named;
+use crate::answers::Votes;
 use crate::augment::cutmix::{Area, Mix};
 use crate::batch::Batch;
 use crate::model::{
     cross_entropy, cross_entropy_rows, floats, mean_entropy, mixed_cross_entropy, stored_distance,
 };
-use crate::perturb::Votes;
 use burn::tensor::{Device, Tensor, TensorData};
 
 /// Tracked logits of one head, [1, rows, classes].

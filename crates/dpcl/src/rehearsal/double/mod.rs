@@ -22,6 +22,7 @@ use super::{
     replay::{DISAGREEMENT, rate_name, scheme_name, unmeasured_rate},
 };
 use crate::{
+    answers::{Scores, Votes},
     batch::Batch,
     config::Config,
     data::Image,
@@ -29,7 +30,7 @@ use crate::{
     memory::Memory,
     method::Core,
     model::Pass,
-    perturb::{BscConfig, ClassLosses, Disturbance, Pfi, PfiConfig, Scores, Votes},
+    perturb::{BscConfig, ClassLosses, Disturbance, Pfi, PfiConfig},
     rate::{Pima, PimaConfig},
     state::{Persist, State},
 };
