@@ -186,7 +186,7 @@ impl Layout {
     ) -> Tensor<2> {
         let mut apply = |layer: usize, x: Tensor<4>, residual: Option<Tensor<4>>| match &mut watch {
             None => convolve(layer, x, residual),
-            Some(watch) => self.watched(layer, x, residual, *watch, convolve),
+            Some(watch) => self.watched(layer, &x, residual, *watch, convolve),
         };
         let mut x = apply(0, change(0, images), None);
         if self.architecture.family == Family::Imagenet {
@@ -211,14 +211,14 @@ impl Layout {
     fn watched(
         &self,
         layer: usize,
-        x: Tensor<4>,
+        x: &Tensor<4>,
         residual: Option<Tensor<4>>,
         watch: &mut Watch<'_>,
         convolve: &mut Convolve<'_>,
     ) -> Tensor<4> {
         let output = convolve(layer, x.clone(), None);
         let layer = &self.layers[layer];
-        let output = watch(LayerView { layer, input: &x, output });
+        let output = watch(LayerView { layer, input: x, output });
         match residual {
             Some(residual) if layer.spec.relu_after_sum => relu(output + residual),
             Some(residual) => output + residual,
