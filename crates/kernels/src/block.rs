@@ -63,9 +63,9 @@ pub struct BlockSaved<'a> {
 pub struct BlockGradients<'a> {
     /// In the shape of the input; `None` skips the work, as for the first layer.
     pub input: Option<&'a mut [f32]>,
-    /// In the shape of the weight.
-    pub weight: &'a mut [f32],
-    /// `[channels_out]`.
+    /// In the shape of the weight; `None` skips the work, as for a layer that does not learn.
+    pub weight: Option<&'a mut [f32]>,
+    /// `[channels_out]`; a by-product of the input's gradient, as is `shift`.
     pub scale: &'a mut [f32],
     /// `[channels_out]`.
     pub shift: &'a mut [f32],
@@ -178,10 +178,12 @@ pub fn conv_block_backward(
     let convolved_gradient =
         backward(isa, normalised, output_gradient, after, gradients.scale, gradients.shift);
     let fast = winograd::pays(geometry);
-    if fast {
-        gradient::weight_gradient(isa, geometry, saved.input, &convolved_gradient, gradients.weight);
-    } else {
-        weight_gradient(isa, geometry, saved.input, &convolved_gradient, gradients.weight);
+    if let Some(weight) = gradients.weight {
+        if fast {
+            gradient::weight_gradient(isa, geometry, saved.input, &convolved_gradient, weight);
+        } else {
+            weight_gradient(isa, geometry, saved.input, &convolved_gradient, weight);
+        }
     }
     if let Some(input) = gradients.input {
         assert_eq!(

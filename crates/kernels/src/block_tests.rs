@@ -144,7 +144,7 @@ impl Case {
         };
         let gradients = BlockGradients {
             input: Some(&mut o.d_input),
-            weight: &mut o.d_weight,
+            weight: Some(&mut o.d_weight),
             scale: &mut o.d_scale,
             shift: &mut o.d_shift,
         };

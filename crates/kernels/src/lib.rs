@@ -126,6 +126,9 @@ impl PerturbMix {
     }
 }
 
+/// Why an operator of evaluation refuses tensors of the autodiff device.
+const NO_GRADIENT: &str = "evaluation is not differentiable: use a training pass, or `.inner()`";
+
 /// Whether stock operators are asked for where our kernels could run.
 static STOCK: AtomicBool = AtomicBool::new(false);
 
@@ -172,6 +175,10 @@ pub fn conv_block(
 ///
 /// `x` [batch, height, width, in], `weight` [kernel·kernel·in, out], `scale` and `shift` [1, out], `residual` in the shape
 /// of the output.
+///
+/// # Panics
+/// When an operand is on the autodiff device: no kernel has a backward pass for this, and a result without a gradient
+/// would leave part of a loss out without a word.
 pub fn conv_scaled(
     x: Tensor<4>,
     weight: Tensor<2>,
@@ -180,6 +187,9 @@ pub fn conv_scaled(
     residual: Option<Tensor<4>>,
     spec: &ConvSpec,
 ) -> Tensor<4> {
+    let differentiable = [&weight, &scale, &shift].into_iter().any(Tensor::is_autodiff)
+        || [Some(&x), residual.as_ref()].into_iter().flatten().any(Tensor::is_autodiff);
+    assert!(!differentiable, "{NO_GRADIENT}");
     if !has_kernels(&x) {
         return stock::conv_scaled(x, weight, scale, shift, residual, spec);
     }

@@ -148,6 +148,53 @@ fn scaled_blocks_agree_with_stock_operators() {
     }
 }
 
+#[test]
+fn scaled_blocks_refuse_to_be_differentiated() {
+    let case = cases()[0];
+    for tracked in 0..5 {
+        let refused = std::panic::catch_unwind(|| {
+            let (mut x, mut parameters, mut residual) = case.operands();
+            match tracked {
+                0 => x = x.autodiff().require_grad(),
+                1 => residual = residual.autodiff().require_grad(),
+                at => parameters[at - 2] = parameters[at - 2].clone().autodiff().require_grad(),
+            }
+            let [weight, scale, shift] = parameters;
+            dpcl_kernels::conv_scaled(x, weight, scale, shift, Some(residual), &case.spec())
+        });
+        let Err(message) = refused else { panic!("operand {tracked} was taken") };
+        let message = message.downcast::<String>().unwrap();
+        assert!(message.contains("use a training pass, or `.inner()`"), "{message}");
+    }
+}
+
+#[test]
+fn constants_leave_the_other_gradients_of_the_block_alone() {
+    for case in cases() {
+        let expected = case.block(true);
+        for constant in 0..4 {
+            let (x, parameters, residual) = case.operands();
+            let x = if constant == 0 { x } else { x.autodiff().require_grad() };
+            let mut at = 0;
+            let parameters = parameters.map(|parameter| {
+                at += 1;
+                if at == constant { parameter } else { parameter.autodiff().require_grad() }
+            });
+            let [weight, scale, shift] = parameters.clone();
+            let added = case.residual.then_some(residual);
+            let output = dpcl_kernels::conv_block(x.clone(), weight, scale, shift, added, &case.spec());
+            let upstream = tensor(output.y.dims(), 5.5);
+            let gradients = (output.y * upstream.autodiff()).sum().backward();
+            let mut found = vec![x.grad(&gradients).map(floats)];
+            found.extend(parameters.map(|parameter| parameter.grad(&gradients).map(floats)));
+            for (at, found) in found.into_iter().enumerate() {
+                let expected = (at != constant).then(|| expected[3 + at].clone());
+                assert!(found == expected, "{} of {case:?} without {}", PARTS[3 + at], PARTS[3 + constant]);
+            }
+        }
+    }
+}
+
 fn check_pool<const D: usize>(ours: fn(Tensor<4>) -> Tensor<D>, stock: fn(Tensor<4>) -> Tensor<D>) {
     for shape in [[1, 5, 7, 1], [2, 8, 8, 20], [3, 4, 4, 33]] {
         let [found, expected] = [ours, stock].map(|pool| {

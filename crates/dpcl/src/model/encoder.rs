@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, activation::relu};
 
 use dpcl_kernels::{average_pool, conv_block, conv_scaled, max_pool};
 
@@ -27,6 +27,23 @@ pub struct BatchStatistics {
 
 /// What each batch norm comes down to in evaluation, in layer order: a scale and a shift of the convolution's output.
 pub struct Folded(Vec<(Tensor<2>, Tensor<2>)>);
+
+/// A change of activations [rows, height, width, channels] at a depth: 0 is the image, 1 to 4 the output of that residual
+/// group.
+pub type Change<'a> = dyn FnMut(usize, Tensor<4>) -> Tensor<4> + 'a;
+
+/// Sees every layer in the order they are passed and gives back what goes on in the place of its output.
+pub type Watch<'a> = dyn FnMut(LayerView<'_>) -> Tensor<4> + 'a;
+
+/// One layer on the way through the network: convolution, batch norm, ReLU.
+pub struct LayerView<'a> {
+    /// Its names and sizes.
+    pub layer: &'a Layer,
+    /// What goes in, [rows, height, width, channels].
+    pub input: &'a Tensor<4>,
+    /// What comes out, [rows, height, width, channels]; where a residual is to be added, before it is.
+    pub output: Tensor<4>,
+}
 
 /// The network below the heads.
 #[derive(Clone)]
@@ -116,19 +133,16 @@ impl Encoder {
         Folded((0..self.layout.layers.len()).map(fold).collect())
     }
 
-    /// Evaluation-mode features of clean `images` [rows, height, width, 3].
-    pub fn evaluate(&self, folded: &Folded, images: Tensor<4>) -> Tensor<2> {
-        self.evaluate_with(folded, images, &mut |_, x| x)
-    }
-
-    /// The same with a change applied to the image (depth 0) and to each group's output (depths 1 to 4).
-    pub fn evaluate_with(
+    /// Evaluation-mode features of `images` [rows, height, width, 3], changed at each depth, and after each layer if it is
+    /// watched.
+    pub fn evaluate(
         &self,
         folded: &Folded,
         images: Tensor<4>,
-        change: &mut dyn FnMut(usize, Tensor<4>) -> Tensor<4>,
+        change: &mut Change<'_>,
+        watch: Option<&mut Watch<'_>>,
     ) -> Tensor<2> {
-        self.layout.walk(images, change, &mut |layer, x, residual| {
+        self.layout.walk(images, change, watch, &mut |layer, x, residual| {
             let (scale, shift) = folded.0[layer].clone();
             let weight = self.weights.value(layer * PER_LAYER).clone();
             conv_scaled(x, weight, scale, shift, residual, &self.layout.layers[layer].spec)
@@ -137,13 +151,14 @@ impl Encoder {
 }
 
 impl Layout {
-    /// Training-mode features of `images` [rows, height, width, 3] under `weights` (tracked, in table order); `change`
-    /// is applied to the image (depth 0) and to each group's output (depths 1 to 4).
+    /// Training-mode features of `images` [rows, height, width, 3] under `weights` (in table order), changed at each
+    /// depth, and after each layer if it is watched.
     pub fn train(
         &self,
         weights: &[Tensor<2>],
         images: Tensor<4>,
-        change: &mut dyn FnMut(usize, Tensor<4>) -> Tensor<4>,
+        change: &mut Change<'_>,
+        watch: Option<&mut Watch<'_>>,
     ) -> (Tensor<2>, Vec<BatchStatistics>) {
         let mut statistics = Vec::with_capacity(self.layers.len());
         let mut apply = |layer: usize, x: Tensor<4>, residual: Option<Tensor<4>>| {
@@ -157,7 +172,7 @@ impl Layout {
             statistics.push(BatchStatistics { layer, mean: output.mean, variance });
             output.y
         };
-        let features = self.walk(images, change, &mut apply);
+        let features = self.walk(images, change, watch, &mut apply);
         (features, statistics)
     }
 
@@ -165,9 +180,14 @@ impl Layout {
     fn walk(
         &self,
         images: Tensor<4>,
-        change: &mut dyn FnMut(usize, Tensor<4>) -> Tensor<4>,
-        apply: &mut dyn FnMut(usize, Tensor<4>, Option<Tensor<4>>) -> Tensor<4>,
+        change: &mut Change<'_>,
+        mut watch: Option<&mut Watch<'_>>,
+        convolve: &mut Convolve<'_>,
     ) -> Tensor<2> {
+        let mut apply = |layer: usize, x: Tensor<4>, residual: Option<Tensor<4>>| match &mut watch {
+            None => convolve(layer, x, residual),
+            Some(watch) => self.watched(layer, &x, residual, *watch, convolve),
+        };
         let mut x = apply(0, change(0, images), None);
         if self.architecture.family == Family::Imagenet {
             x = max_pool(x);
@@ -185,7 +205,30 @@ impl Layout {
         }
         average_pool(x)
     }
+
+    /// One layer that is watched. Its own output exists only if the residual is added by itself, which gives the same
+    /// bits but takes longer.
+    fn watched(
+        &self,
+        layer: usize,
+        x: &Tensor<4>,
+        residual: Option<Tensor<4>>,
+        watch: &mut Watch<'_>,
+        convolve: &mut Convolve<'_>,
+    ) -> Tensor<4> {
+        let output = convolve(layer, x.clone(), None);
+        let layer = &self.layers[layer];
+        let output = watch(LayerView { layer, input: x, output });
+        match residual {
+            Some(residual) if layer.spec.relu_after_sum => relu(output + residual),
+            Some(residual) => output + residual,
+            None => output,
+        }
+    }
 }
+
+/// Runs the layer at a position on its input, adding a residual if there is one.
+type Convolve<'a> = dyn FnMut(usize, Tensor<4>, Option<Tensor<4>>) -> Tensor<4> + 'a;
 
 impl Persist for Encoder {
     fn save(&self, state: &mut State) {

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Tensor};
 
-use super::{Architecture, Encoder, Folded, Heads, Model};
+use super::{Architecture, Change, Encoder, Folded, Heads, Model};
 use crate::{
     error::Result,
     random::Random,
@@ -37,12 +37,8 @@ impl Frozen {
     /// Logits in evaluation mode of `images` [rows, height, width, 3] → [heads, rows, classes], with a change applied to
     /// the image (depth 0) and to each residual group's output (depths 1 to 4). All rows go through together, since
     /// a change may mix them.
-    pub fn logits(
-        &self,
-        images: Tensor<4>,
-        change: &mut dyn FnMut(usize, Tensor<4>) -> Tensor<4>,
-    ) -> Tensor<3> {
-        self.heads.logits(self.encoder.evaluate_with(&self.folded, images, change))
+    pub fn logits(&self, images: Tensor<4>, change: &mut Change<'_>) -> Tensor<3> {
+        self.heads.logits(self.encoder.evaluate(&self.folded, images, change, None))
     }
 
     /// How many classes it knows.

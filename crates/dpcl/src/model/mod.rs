@@ -12,18 +12,20 @@ mod frozen;
 mod heads;
 mod loss;
 mod pass;
+#[cfg(test)]
+mod tests;
 mod weights;
 
 pub use adam::Adam;
-pub use architecture::{Architecture, Family, MODELS, ModelInfo};
+pub use architecture::{Architecture, Family, Layer, MODELS, ModelInfo};
 pub use correction::{Correction, Fit};
-pub use encoder::{BatchStatistics, Encoder, Folded};
+pub use encoder::{BatchStatistics, Change, Encoder, Folded, LayerView, Watch};
 pub use frozen::Frozen;
 pub use heads::{Growth, Heads};
 pub use loss::{
     cross_entropy, cross_entropy_rows, distillation, mean_entropy, mixed_cross_entropy, stored_distance,
 };
-pub use pass::{Outcome, Pass};
+pub use pass::{Outcome, Pass, Shift};
 pub use weights::{FileLayout, Gradients, Weight, Weights, floats, matrix};
 
 use std::sync::OnceLock;
@@ -43,6 +45,9 @@ const EVALUATION_FLOATS: usize = 1 << 20;
 /// Images that go through together at least, so that work on the weights is shared.
 const EVALUATION_IMAGES: usize = 8;
 
+/// Random streams of a network's first weights: of the encoder, and of the heads as they grow.
+const STREAMS: [&str; 2] = ["encoder-weights", "head-weights"];
+
 /// Encoder, heads and optimiser moments of one learner.
 pub struct Model {
     encoder: Encoder,
@@ -56,13 +61,25 @@ pub struct Model {
 impl Model {
     /// A freshly drawn network with `heads` linear heads and no class yet.
     pub fn new(architecture: Architecture, heads: usize, seed: u64, device: &Device) -> Self {
-        let encoder = Encoder::new(architecture, &mut Random::named(seed, "encoder-weights"), device);
+        Self::drawn(architecture, heads, STREAMS.map(|stream| Random::named(seed, stream)), device)
+    }
+
+    /// A further network of the same run: as [`Model::new`], from random streams that carry `name`, so that two networks
+    /// of one seed start from different weights.
+    pub fn named(architecture: Architecture, heads: usize, seed: u64, name: &str, device: &Device) -> Self {
+        let streams = STREAMS.map(|stream| Random::named(seed, &format!("{name}-{stream}")));
+        Self::drawn(architecture, heads, streams, device)
+    }
+
+    fn drawn(architecture: Architecture, heads: usize, streams: [Random; 2], device: &Device) -> Self {
+        let [mut weights, initialise] = streams;
+        let encoder = Encoder::new(architecture, &mut weights, device);
         let features = encoder.architecture().features();
         Self {
             heads: Heads::new(heads, features, device),
             optimiser: Adam::new(device),
             folded: OnceLock::new(),
-            initialise: Random::named(seed, "head-weights"),
+            initialise,
             revision: 0,
             encoder,
         }
@@ -120,7 +137,22 @@ impl Model {
 
     /// Begins a training pass: tracked copies of every weight.
     pub fn pass(&self) -> Pass {
-        Pass::of(self)
+        Pass::of(self, |_| true)
+    }
+
+    /// Begins a training pass in which a part of the network does not learn: weights that `learns` refuses are
+    /// constants, have no gradient, and neither they nor their moments move in [`Model::update`]. Names are those of
+    /// files, such as `encoder.stem.conv.weight` and `heads.bias`.
+    pub fn pass_learning(&self, learns: impl Fn(&str) -> bool) -> Pass {
+        Pass::of(self, learns)
+    }
+
+    /// Begins a training pass at θ + δ. Its gradients are those at the shifted weights; [`Model::update`] applies them to
+    /// θ.
+    pub fn pass_at(&self, shift: &Shift) -> Pass {
+        let mut pass = self.pass();
+        pass.shift(shift);
+        pass
     }
 
     /// Takes the optimiser step that a pass and its loss lead to; returns the loss.
@@ -166,13 +198,30 @@ impl Model {
     }
 
     /// Features of clean images in evaluation mode, `images` [rows, height, width, 3] → [rows, features].
+    ///
+    /// # Panics
+    /// When the images are tracked: evaluation is not differentiable.
     pub fn features(&self, images: Tensor<4>) -> Tensor<2> {
-        let folded = self.folded.get_or_init(|| self.encoder.fold());
         let [rows, height, width, _] = images.dims();
         let activations = self.encoder.architecture().activations(height, width);
         let at_once = (EVALUATION_FLOATS / activations).max(EVALUATION_IMAGES).min(rows.max(1));
         let parts = images.split(at_once, 0).into_iter();
-        Tensor::cat(parts.map(|part| self.encoder.evaluate(folded, part)).collect(), 0)
+        Tensor::cat(parts.map(|part| self.features_with(part, &mut |_, x| x)).collect(), 0)
+    }
+
+    /// Features in evaluation mode with a change applied at each depth. All rows go through together, since a change may
+    /// mix them.
+    pub fn features_with(&self, images: Tensor<4>, change: &mut Change<'_>) -> Tensor<2> {
+        self.encoder.evaluate(self.folded(), images, change, None)
+    }
+
+    /// Features in evaluation mode with every layer watched; all rows go through together.
+    pub fn features_watching(&self, images: Tensor<4>, watch: &mut Watch<'_>) -> Tensor<2> {
+        self.encoder.evaluate(self.folded(), images, &mut |_, x| x, Some(watch))
+    }
+
+    fn folded(&self) -> &Folded {
+        self.folded.get_or_init(|| self.encoder.fold())
     }
 
     /// Logits of clean images in evaluation mode → [heads, rows, classes].

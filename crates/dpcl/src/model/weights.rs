@@ -74,9 +74,12 @@ impl Weights {
         self.entries.iter().map(|weight| weight.value.dims().iter().product::<usize>()).sum()
     }
 
-    /// Autodiff leaves of every weight, in order.
-    pub fn tracked(&self) -> Vec<Tensor<2>> {
-        self.entries.iter().map(|weight| weight.value.clone().autodiff().require_grad()).collect()
+    /// Every weight in order: those that `learns` accepts by name as leaves of a graph, the others as constants.
+    pub fn tracked(&self, learns: impl Fn(&str) -> bool) -> Vec<Tensor<2>> {
+        let tracked = |Weight { name, value, .. }: &Weight| {
+            if learns(name) { value.clone().autodiff().require_grad() } else { value.clone() }
+        };
+        self.entries.iter().map(tracked).collect()
     }
 
     /// Writes every weight in its file layout.

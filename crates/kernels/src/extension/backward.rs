@@ -45,11 +45,11 @@ impl Backward<Flex, 4> for ConvBlockBackward {
     fn backward(self, ops: Ops<BlockState, 4>, grads: &mut Gradients, _checkpointer: &mut Checkpointer) {
         let gradient = grads.consume::<Flex>(&ops.node);
         let BlockOutcome { input, weight, scale, shift, .. } =
-            block_backward(&ops.state, gradient, ops.parents[0].is_some());
+            block_backward(&ops.state, gradient, ops.parents[0].is_some(), ops.parents[1].is_some());
         register(
             grads,
             ops.parents.map(|node| node.map(|node| node.id)),
-            [input, Some(weight), Some(scale), Some(shift)],
+            [input, weight, Some(scale), Some(shift)],
         );
     }
 }
@@ -63,11 +63,11 @@ impl Backward<Flex, 5> for ConvBlockAddBackward {
     fn backward(self, ops: Ops<BlockState, 5>, grads: &mut Gradients, _checkpointer: &mut Checkpointer) {
         let gradient = grads.consume::<Flex>(&ops.node);
         let BlockOutcome { input, weight, scale, shift, residual } =
-            block_backward(&ops.state, gradient, ops.parents[0].is_some());
+            block_backward(&ops.state, gradient, ops.parents[0].is_some(), ops.parents[1].is_some());
         register(
             grads,
             ops.parents.map(|node| node.map(|node| node.id)),
-            [input, Some(weight), Some(scale), Some(shift), Some(residual)],
+            [input, weight, Some(scale), Some(shift), Some(residual)],
         );
     }
 }

@@ -74,21 +74,26 @@ pub(super) fn block_forward(
 /// Gradients of a block's operands.
 pub(super) struct BlockOutcome {
     pub(super) input: Option<Cpu>,
-    pub(super) weight: Cpu,
+    pub(super) weight: Option<Cpu>,
     pub(super) scale: Cpu,
     pub(super) shift: Cpu,
     /// Gradient of the added tensor, if there is one.
     pub(super) residual: Cpu,
 }
 
-/// Runs a block backwards; the input's gradient is computed only when wanted.
-pub(super) fn block_backward(state: &BlockState, mut gradient: Cpu, wants_input: bool) -> BlockOutcome {
+/// Runs a block backwards; the gradients of input and weight are computed only when wanted.
+pub(super) fn block_backward(
+    state: &BlockState,
+    mut gradient: Cpu,
+    wants_input: bool,
+    wants_weight: bool,
+) -> BlockOutcome {
     if !gradient.is_contiguous() {
         gradient = gradient.to_contiguous();
     }
     let geometry = geometry(&state.x, &state.weight, &state.spec);
     let mut input = wants_input.then(|| Buffer::new(geometry.input_len()));
-    let mut weight = Buffer::new(geometry.weight_len());
+    let mut weight = wants_weight.then(|| Buffer::new(geometry.weight_len()));
     let [mut scale, mut shift] = [0; 2].map(|_| Buffer::new(geometry.channels_out));
     let saved = BlockSaved {
         input: slice(&state.x),
@@ -102,7 +107,7 @@ pub(super) fn block_backward(state: &BlockState, mut gradient: Cpu, wants_input:
     };
     let gradients = BlockGradients {
         input: input.as_deref_mut(),
-        weight: &mut weight,
+        weight: weight.as_deref_mut(),
         scale: &mut scale,
         shift: &mut shift,
     };
@@ -110,7 +115,7 @@ pub(super) fn block_backward(state: &BlockState, mut gradient: Cpu, wants_input:
     let row = [1, geometry.channels_out];
     BlockOutcome {
         input: input.map(|input| tensor(input, dims::<4>(&state.x))),
-        weight: tensor(weight, [geometry.weight_rows(), geometry.channels_out]),
+        weight: weight.map(|weight| tensor(weight, [geometry.weight_rows(), geometry.channels_out])),
         scale: tensor(scale, row),
         shift: tensor(shift, row),
         residual: gradient,

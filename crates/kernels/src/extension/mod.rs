@@ -18,7 +18,7 @@ use burn::backend::{
 };
 
 use crate::{
-    AdamStep, ConvSpec, PerturbMix,
+    AdamStep, ConvSpec, NO_GRADIENT, PerturbMix,
     adam::adam,
     evaluate::conv_evaluate,
     linear::linear_forward,
@@ -224,27 +224,25 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         (output, constant::<C>(mean), constant::<C>(variance))
     }
 
-    fn conv_scaled_add(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        scale: FloatTensor<Self>,
-        shift: FloatTensor<Self>,
-        residual: FloatTensor<Self>,
-        spec: ConvSpec,
+    fn conv_scaled(
+        _x: FloatTensor<Self>,
+        _weight: FloatTensor<Self>,
+        _scale: FloatTensor<Self>,
+        _shift: FloatTensor<Self>,
+        _spec: ConvSpec,
     ) -> FloatTensor<Self> {
-        let [x, weight, scale, shift, residual] = [x, weight, scale, shift, residual].map(inner::<C>);
-        constant::<C>(<Flex as Kernels>::conv_scaled_add(x, weight, scale, shift, residual, spec))
+        unreachable!("{NO_GRADIENT}")
     }
 
-    fn conv_scaled(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        scale: FloatTensor<Self>,
-        shift: FloatTensor<Self>,
-        spec: ConvSpec,
+    fn conv_scaled_add(
+        _x: FloatTensor<Self>,
+        _weight: FloatTensor<Self>,
+        _scale: FloatTensor<Self>,
+        _shift: FloatTensor<Self>,
+        _residual: FloatTensor<Self>,
+        _spec: ConvSpec,
     ) -> FloatTensor<Self> {
-        let [x, weight, scale, shift] = [x, weight, scale, shift].map(inner::<C>);
-        constant::<C>(<Flex as Kernels>::conv_scaled(x, weight, scale, shift, spec))
+        unreachable!("{NO_GRADIENT}")
     }
 
     fn max_pool(x: FloatTensor<Self>) -> FloatTensor<Self> {
