@@ -6,6 +6,7 @@
 mod reference;
 
 use burn::tensor::{Device, Tensor, TensorData};
+use dpcl::config::Value as _;
 use dpcl::memory::{Chance, Keep, Memory, Offer, Pim, Place, Sample, Scheme, View};
 use dpcl::model::floats;
 use dpcl::perturb::{ClassLosses, Mixing, PfiConfig, Scores, Term, entropy, mix, perturb};
@@ -182,7 +183,7 @@ fn golden_history_average() {
 
 fn pima(case: &Case) -> Pima {
     let bounds: (f64, f64) = case.input("clamp");
-    let rule: Rule = case.input("rule");
+    let rule = Rule::read(&case.input("rule")).unwrap();
     Pima::new(case.input("eta0"), case.input("omega"), bounds, rule, Lag::Iteration)
 }
 

@@ -124,7 +124,7 @@ impl Facts<'_> {
             "memory": { "slots": slots, "filled": filled },
             "learning": self.learning(),
             "run": run,
-            "config": config.to_table(),
+            "config": config.to_table().unwrap_or_default(),
         })
     }
 
@@ -150,7 +150,7 @@ impl Facts<'_> {
         lines.extend([String::new(), "learning state:".to_owned()]);
         lines.extend(self.learning().iter().map(|(key, value)| format!("  {key} = {value}")));
         lines.extend([String::new(), "configuration:".to_owned()]);
-        lines.extend(config.to_toml().lines().map(|line| format!("  {line}").trim_end().to_owned()));
+        lines.extend(config.to_toml().unwrap_or_default().lines().map(|line| format!("  {line}").trim_end().to_owned()));
         lines.join("\n") + "\n"
     }
 }

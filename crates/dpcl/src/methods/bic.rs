@@ -10,7 +10,7 @@
 //!
 //! With `pfi` and `bsc` activations and heads are perturbed as in the paper of DPCL: the teacher sees the same
 //! disturbance, α and β are fitted to the mean weights averaged over heads and hold for every drawn head, and the rate
-//! may be `pima`. With `rm_rebuild` the memory is chosen anew at task ends, by the network's own answers, which are not
+//! may be `pima`. With `rebuild` the memory is chosen anew at task ends, by the network's own answers, which are not
 //! corrected.
 //!
 //! Departures from the paper, all but the last those of i-Blurry: the two terms have equal weight; memory is a reservoir
@@ -27,13 +27,12 @@ use serde::{Deserialize, Serialize};
 
 use self::validation::Validation;
 use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
+    Answers, Core, Knowledge, Method, MethodInfo, Scores, Step,
     perturbed::{Forward, Perturbed},
-    read_keys,
-    replay::{Replay, rate_name, scheme_name},
+    replay::Replay,
 };
 use crate::{
-    config::Config,
+    config::{OwnKeys, Setup, keys},
     data::Image,
     device,
     error::{Error, Result},
@@ -62,72 +61,34 @@ pub const INFO: MethodInfo = MethodInfo {
     rate: "exp-reset",
     keep_adam: false,
     cutmix: 0.5,
-    check: |section| own_keys(section, BicConfig::check),
-    build: |config| Ok(Box::new(Bic::new(config)?)),
+    keys: OwnKeys::of::<BicKeys>().mixing(|own| own.get("pfi") == Some(&true.into())),
+    build: |setup| Ok(Box::new(Bic::new(setup)?)),
 };
 
-/// Own keys of `bic`; the defaults are those of the i-Blurry code base.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct BicConfig {
-    /// Share of the memory that is never trained on and fits the correction, at least 0 and below 1.
-    val_frac: f64,
-    /// What logits are divided by when the network is compared with its teacher, above 0.
-    temperature: f64,
-    /// Passes over the samples set aside when the correction is fitted.
-    fit_epochs: usize,
-    /// Learning rate of that fit, above 0.
-    fit_lr: f64,
-    /// Largest norm of the gradient of all weights together, above 0.
-    clip: f64,
+keys! {
+    /// Own keys of `bic`; the defaults are those of the i-Blurry code base.
+    struct BicKeys {
+        /// Share of the memory that is never trained on and fits the correction.
+        val_frac: f64 = 0.1, at_least(0), below(1);
+        /// What logits are divided by when the network is compared with its teacher.
+        temperature: f64 = 2.0, above(0);
+        /// Passes over the samples set aside when the correction is fitted.
+        fit_epochs: usize = 256;
+        /// Learning rate of that fit.
+        fit_lr: f64 = 0.001, above(0);
+        /// Largest norm of the gradient of all weights together.
+        clip: f64 = 10.0, above(0);
 
-    /// Whether training activations are perturbed and mixed, which takes the place of CutMix.
-    pfi: bool,
-    /// How they are perturbed and mixed.
-    #[serde(flatten)]
-    interpolation: PfiConfig,
-    /// Whether there are several heads with distributions; otherwise one plain head.
-    bsc: bool,
-    /// How many heads, and how their distributions are followed.
-    #[serde(flatten)]
-    classifiers: BscConfig,
-    /// How the rate `pima` follows the disagreement of these heads.
-    #[serde(flatten)]
-    pima: PimaConfig,
-}
-
-impl Default for BicConfig {
-    fn default() -> Self {
-        Self {
-            val_frac: 0.1,
-            temperature: 2.0,
-            fit_epochs: 256,
-            fit_lr: 0.001,
-            clip: 10.0,
-            pfi: false,
-            interpolation: PfiConfig::default(),
-            bsc: false,
-            classifiers: BscConfig::default(),
-            pima: PimaConfig::default(),
-        }
-    }
-}
-
-impl BicConfig {
-    fn check(&self) -> Result<()> {
-        if !(0.0..1.0).contains(&self.val_frac) {
-            let problem = format!("must be at least 0 and below 1, not {}", self.val_frac);
-            return Err(Error::bad_key("val_frac", problem));
-        }
-        for (key, value) in [("temperature", self.temperature), ("fit_lr", self.fit_lr), ("clip", self.clip)]
-        {
-            if !(value > 0.0 && value.is_finite()) {
-                return Err(Error::bad_key(key, format!("must be a positive number, not {value}")));
-            }
-        }
-        self.interpolation.check()?;
-        self.classifiers.check()?;
-        self.pima.check()
+        /// Whether training activations are perturbed and mixed, which takes the place of CutMix.
+        pfi: bool = false;
+        /// How they are perturbed and mixed.
+        interpolation: PfiConfig = PfiConfig::default();
+        /// Whether there are several heads with distributions; otherwise one plain head.
+        bsc: bool = false;
+        /// How many heads, and how their distributions are followed.
+        classifiers: BscConfig = BscConfig::default();
+        /// How the rate `pima` follows the disagreement of these heads.
+        pima: PimaConfig = PimaConfig::default();
     }
 }
 
@@ -137,7 +98,7 @@ const FIT_ROWS: usize = 100;
 /// Replay with a teacher and corrected answers.
 pub struct Bic {
     replay: Replay,
-    config: BicConfig,
+    config: BicKeys,
     seed: u64,
     form: (Architecture, Device),
     perturbed: Perturbed,
@@ -164,27 +125,24 @@ struct Task {
 }
 
 impl Bic {
-    fn new(config: &Config) -> Result<Self> {
-        let own: BicConfig = read_keys(config.sections.get(INFO.section).cloned().unwrap_or_default())?;
-        let settings = &config.settings;
-        let slots = settings.memory.unwrap_or(0);
-        let aside = (own.val_frac * slots as f64).round() as usize;
-        let memory = Memory::new(scheme_name(config)?, slots - aside, settings.seed)?;
-        let architecture =
-            Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
+    fn new(setup: &Setup) -> Result<Self> {
+        let own: BicKeys = setup.own();
+        let aside = (own.val_frac * setup.memory as f64).round() as usize;
+        let memory = Memory::new(&setup.memory_scheme, setup.memory - aside, setup.seed)?;
+        let architecture = Architecture::named(&setup.model, setup.width, setup.bn_eps, setup.bn_momentum)?;
         let (pfi, bsc) = (own.pfi.then(|| own.interpolation.clone()), own.bsc.then_some(own.classifiers));
-        let perturbed = Perturbed::new(config, INFO.section, pfi, bsc, own.pima.gamma)?;
-        let rate: Box<dyn Rate> = match perturbed.pima(config, &memory, &own.pima)? {
+        let perturbed = Perturbed::new(setup, pfi, bsc, own.pima.gamma)?;
+        let rate: Box<dyn Rate> = match perturbed.pima(setup, &memory, &own.pima)? {
             Some(pima) => Box::new(pima),
-            None => rate::build(rate_name(config)?, settings)?,
+            None => rate::build(setup)?,
         };
-        let validation = Validation::new(aside, settings.seed);
+        let validation = Validation::new(aside, setup.seed);
         Ok(Self {
-            replay: Replay::told_task_ends(config, memory, rate)?.setting_aside(validation.most()),
+            replay: Replay::told_task_ends(setup, memory, rate)?.setting_aside(validation.most()),
             perturbed,
             config: own,
-            seed: settings.seed,
-            form: (architecture, device::named(&settings.device)?),
+            seed: setup.seed,
+            form: (architecture, device::named(&setup.device)?),
             validation,
             teacher: None,
             task: Task::default(),

@@ -15,16 +15,12 @@
 use std::collections::BTreeMap;
 
 use dpcl_report::record::Parameters;
-use serde::{Deserialize, Serialize};
 
 use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
-    perturbed::Perturbed,
-    read_keys,
-    replay::{Replay, rate_name, scheme_name},
+    Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, perturbed::Perturbed, replay::Replay,
 };
 use crate::{
-    config::Config,
+    config::{OwnKeys, Setup, keys},
     data::Image,
     error::{Error, Result},
     memory::{self, Memory, Sample},
@@ -47,59 +43,28 @@ pub const INFO: MethodInfo = MethodInfo {
     rate: "clib",
     keep_adam: true,
     cutmix: 0.5,
-    check: |section| own_keys(section, ClibConfig::check),
-    build: |config| Ok(Box::new(Clib::new(config)?)),
+    keys: OwnKeys::of::<ClibKeys>().mixing(|own| own.get("pfi") == Some(&true.into())),
+    build: |setup| Ok(Box::new(Clib::new(setup)?)),
 };
 
-/// Own keys of `clib`; the defaults are the paper's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct ClibConfig {
-    /// Share of its old score that a stored sample keeps when scores are refreshed, at least 0 and below 1.
-    ema_keep: f64,
-    /// How fast the rate moves.
-    #[serde(flatten)]
-    rate: rate::ClibConfig,
+keys! {
+    /// Own keys of `clib`; the defaults are the paper's.
+    struct ClibKeys {
+        /// Share of its old score that a stored sample keeps when scores are refreshed.
+        ema_keep: f64 = memory::Clib::KEEP, at_least(0), below(1);
+        /// How fast the rate moves.
+        rate: rate::ClibConfig = rate::ClibConfig::default();
 
-    /// Whether training activations are perturbed and mixed, which takes the place of CutMix.
-    pfi: bool,
-    /// How they are perturbed and mixed.
-    #[serde(flatten)]
-    interpolation: PfiConfig,
-    /// Whether there are several heads with distributions; otherwise one plain head.
-    bsc: bool,
-    /// How many heads, and how their distributions are followed.
-    #[serde(flatten)]
-    classifiers: BscConfig,
-    /// How the rate `pima` follows the disagreement of these heads.
-    #[serde(flatten)]
-    pima: PimaConfig,
-}
-
-impl Default for ClibConfig {
-    fn default() -> Self {
-        Self {
-            ema_keep: memory::Clib::KEEP,
-            rate: rate::ClibConfig::default(),
-            pfi: false,
-            interpolation: PfiConfig::default(),
-            bsc: false,
-            classifiers: BscConfig::default(),
-            pima: PimaConfig::default(),
-        }
-    }
-}
-
-impl ClibConfig {
-    fn check(&self) -> Result<()> {
-        if !(0.0..1.0).contains(&self.ema_keep) {
-            let problem = format!("must be at least 0 and below 1, not {}", self.ema_keep);
-            return Err(Error::bad_key("ema_keep", problem));
-        }
-        self.interpolation.check()?;
-        self.classifiers.check()?;
-        self.pima.check()?;
-        self.rate.check()
+        /// Whether training activations are perturbed and mixed, which takes the place of CutMix.
+        pfi: bool = false;
+        /// How they are perturbed and mixed.
+        interpolation: PfiConfig = PfiConfig::default();
+        /// Whether there are several heads with distributions; otherwise one plain head.
+        bsc: bool = false;
+        /// How many heads, and how their distributions are followed.
+        classifiers: BscConfig = BscConfig::default();
+        /// How the rate `pima` follows the disagreement of these heads.
+        pima: PimaConfig = PimaConfig::default();
     }
 }
 
@@ -110,25 +75,24 @@ pub struct Clib {
 }
 
 impl Clib {
-    fn new(config: &Config) -> Result<Self> {
-        let own: ClibConfig = read_keys(config.sections.get(INFO.section).cloned().unwrap_or_default())?;
-        let settings = &config.settings;
-        let slots = settings.memory.unwrap_or(0);
+    fn new(setup: &Setup) -> Result<Self> {
+        let own: ClibKeys = setup.own();
+        let slots = setup.memory;
         if slots == 0 {
             return Err(Error::bad_key("memory", "must be at least 1: clib trains on memory alone"));
         }
-        let memory = match scheme_name(config)? {
-            "clib" => Memory::under(Box::new(memory::Clib::new(own.ema_keep)), slots, settings.seed),
-            other => Memory::new(other, slots, settings.seed)?,
+        let memory = match setup.memory_scheme.as_str() {
+            "clib" => Memory::under(Box::new(memory::Clib::new(own.ema_keep)), slots, setup.seed),
+            other => Memory::new(other, slots, setup.seed)?,
         };
         let (pfi, bsc) = (own.pfi.then_some(own.interpolation), own.bsc.then_some(own.classifiers));
-        let perturbed = Perturbed::new(config, INFO.section, pfi, bsc, own.pima.gamma)?;
-        let rate: Box<dyn Rate> = match (perturbed.pima(config, &memory, &own.pima)?, rate_name(config)?) {
+        let perturbed = Perturbed::new(setup, pfi, bsc, own.pima.gamma)?;
+        let rate: Box<dyn Rate> = match (perturbed.pima(setup, &memory, &own.pima)?, setup.rate.as_str()) {
             (Some(pima), _) => Box::new(pima),
-            (None, "clib") => Box::new(rate::Clib::new(settings.lr, own.rate)),
-            (None, other) => rate::build(other, settings)?,
+            (None, "clib") => Box::new(rate::Clib::new(setup.lr, own.rate)),
+            (None, _) => rate::build(setup)?,
         };
-        let replay = Replay::with_rows(config, memory, rate, [1, settings.batch.unwrap_or(0)])?;
+        let replay = Replay::with_rows(setup, memory, rate, [1, setup.batch])?;
         Ok(Self { replay, perturbed })
     }
 

@@ -15,15 +15,14 @@ use std::ops::Range;
 
 use burn::tensor::Tensor;
 use dpcl_report::record::Parameters;
-use serde::{Deserialize, Serialize};
 
 use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Step, forward, own_keys, read_keys,
+    Answers, Core, Knowledge, Method, MethodInfo, Step, forward,
     replay::{Replay, finite},
 };
 use crate::{
     batch::{Batch, Batcher},
-    config::Config,
+    config::{OwnKeys, Setup, keys},
     error::{Error, Result},
     memory::{Memory, Place, Sample},
     model::{Model, cross_entropy, floats, mixed_cross_entropy, stored_distance},
@@ -46,40 +45,24 @@ pub const INFO: MethodInfo = MethodInfo {
     rate: "exp-reset",
     keep_adam: false,
     cutmix: 0.5,
-    check: |section| own_keys(section, DerPlusPlusConfig::check),
-    build: |config| Ok(Box::new(DerPlusPlus::new(config)?)),
+    keys: OwnKeys::of::<DerPlusPlusKeys>(),
+    build: |setup| Ok(Box::new(DerPlusPlus::new(setup)?)),
 };
 
-/// Own keys of `der++`; the defaults are the authors' for CIFAR-100 at 500 slots.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct DerPlusPlusConfig {
-    /// Weight of the stored logits, at least 0; at 0 none are drawn.
-    pub a: f64,
-    /// Weight of the rehearsed labels, at least 0; at 0 none are drawn.
-    pub b: f64,
-}
-
-impl Default for DerPlusPlusConfig {
-    fn default() -> Self {
-        Self { a: 0.3, b: 0.5 }
-    }
-}
-
-impl DerPlusPlusConfig {
-    fn check(&self) -> Result<()> {
-        for (key, weight) in [("a", self.a), ("b", self.b)] {
-            if !(weight >= 0.0 && weight.is_finite()) {
-                return Err(Error::bad_key(key, format!("must be at least 0, not {weight}")));
-            }
-        }
-        Ok(())
+keys! {
+    /// Own keys of `der++`; the defaults are the authors' for CIFAR-100 at 500 slots.
+    #[derive(Copy)]
+    pub struct DerPlusPlusKeys {
+        /// Weight of the stored logits; at 0 none are drawn.
+        a: f64 = 0.3, at_least(0);
+        /// Weight of the rehearsed labels; at 0 none are drawn.
+        b: f64 = 0.5, at_least(0);
     }
 }
 
 /// Experience replay with stored logits.
 pub struct DerPlusPlus {
-    config: DerPlusPlusConfig,
+    config: DerPlusPlusKeys,
     replay: Replay,
     logits: StoredLogits,
 }
@@ -89,14 +72,12 @@ pub struct DerPlusPlus {
 struct StoredLogits(Vec<Vec<f32>>);
 
 impl DerPlusPlus {
-    fn new(config: &Config) -> Result<Self> {
-        let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
-        let logits = StoredLogits::default();
-        Ok(Self { config: read_keys(section)?, replay: Replay::new(config)?, logits })
+    fn new(setup: &Setup) -> Result<Self> {
+        Ok(Self { config: setup.own(), replay: Replay::new(setup)?, logits: StoredLogits::default() })
     }
 
     fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {
-        let Self { config: DerPlusPlusConfig { a, b }, replay, logits: stored } = self;
+        let Self { config: DerPlusPlusKeys { a, b }, replay, logits: stored } = self;
         let (size, stream) = (core.batcher.size(), full.items.len());
         let mut left = full.updates;
         let mut answers = vec![Vec::new(); stream];

@@ -27,16 +27,15 @@ use std::collections::BTreeMap;
 use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
-use self::config::{DpclConfig, LossSource, MiPass};
+use self::config::{DisagreementPass, DpclKeys, LossSource};
 use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Scores, Step, own_keys,
+    Answers, Core, Knowledge, Method, MethodInfo, Scores, Step,
     perturbed::{Forward, Perturbed, RowLosses},
-    read_keys,
-    replay::{Replay, rate_name, refuse_disagreement, scheme_name},
+    replay::{Replay, refuse_disagreement},
 };
 use crate::{
     batch::Batch,
-    config::Config,
+    config::{OwnKeys, Setup},
     data::Image,
     error::Result,
     memory::{Memory, Pim, Place, Sample},
@@ -65,8 +64,8 @@ pub const INFO: MethodInfo = MethodInfo {
     rate: "exp-reset",
     keep_adam: false,
     cutmix: 0.0,
-    check: |section| own_keys(section, DpclConfig::check),
-    build: |config| Ok(Box::new(Dpcl::new(config)?)),
+    keys: OwnKeys::of::<DpclKeys>(),
+    build: |setup| Ok(Box::new(Dpcl::new(setup)?)),
 };
 
 /// Doubly perturbed continual learning.
@@ -77,7 +76,7 @@ pub struct Dpcl {
 
 /// What a training step works with beside network, memory and rate.
 struct Inner {
-    config: DpclConfig,
+    config: DpclKeys,
     perturbed: Perturbed,
     /// Whether memory or rate want to hear of disagreement.
     measures: bool,
@@ -92,25 +91,23 @@ struct Counts {
 }
 
 impl Dpcl {
-    fn new(config: &Config) -> Result<Self> {
-        let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
-        let own: DpclConfig = read_keys(section)?;
-        let settings = &config.settings;
-        let perturbed = Perturbed::new(config, INFO.section, own.pfi(), own.bsc(), own.pima.gamma)?;
+    fn new(setup: &Setup) -> Result<Self> {
+        let own: DpclKeys = setup.own();
+        let perturbed = Perturbed::new(setup, own.pfi(), own.bsc(), own.pima.gamma)?;
 
-        let slots = settings.memory.unwrap_or(0);
-        let memory = match scheme_name(config)? {
+        let slots = setup.memory;
+        let memory = match setup.memory_scheme.as_str() {
             "pim" => {
-                Memory::under(Box::new(Pim::new(own.pim_keep, own.pim_admit_new_class)), slots, settings.seed)
+                Memory::under(Box::new(Pim::new(own.pim_keep, own.pim_admit_new_class)), slots, setup.seed)
             }
-            other => Memory::new(other, slots, settings.seed)?,
+            other => Memory::new(other, slots, setup.seed)?,
         };
-        let rate: Box<dyn Rate> = match rate_name(config)? {
-            "pima" => Box::new(own.pima.start(settings.lr)),
-            other => rate::build(other, settings)?,
+        let rate: Box<dyn Rate> = match setup.rate.as_str() {
+            "pima" => Box::new(own.pima.start(setup.lr)),
+            _ => rate::build(setup)?,
         };
         if !own.has_disagreement() {
-            refuse_disagreement(config, &memory, &*rate)?;
+            refuse_disagreement(setup, &memory, &*rate)?;
         }
 
         let inner = Inner {
@@ -119,7 +116,7 @@ impl Dpcl {
             counts: Counts::default(),
             config: own,
         };
-        Ok(Self { replay: Replay::with(config, memory, rate)?, inner })
+        Ok(Self { replay: Replay::with(setup, memory, rate)?, inner })
     }
 
     fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {
@@ -162,10 +159,10 @@ impl Inner {
             let features = model.features(images);
             (features.clone(), model.heads.logits(features))
         });
-        let whose = self.config.mi_heads;
-        let disagreement = match (self.measures, self.config.mi_pass, &clean) {
+        let whose = self.config.disagreement_heads;
+        let disagreement = match (self.measures, self.config.disagreement_pass, &clean) {
             (false, ..) => None,
-            (true, MiPass::Clean, Some((features, logits))) => {
+            (true, DisagreementPass::Clean, Some((features, logits))) => {
                 Some(self.perturbed.disagreement(whose, features.clone(), logits.clone()))
             }
             (true, ..) => Some(self.perturbed.disagreement(whose, features.inner(), logits.inner())),
@@ -192,7 +189,7 @@ impl Inner {
     }
 
     fn wants_clean_pass(&self) -> bool {
-        let for_disagreement = self.measures && self.config.mi_pass == MiPass::Clean;
+        let for_disagreement = self.measures && self.config.disagreement_pass == DisagreementPass::Clean;
         for_disagreement || self.config.loss_source == LossSource::Clean
     }
 }

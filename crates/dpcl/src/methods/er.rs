@@ -4,9 +4,10 @@
 //! Memory: reservoir. Rate: exponential decay that starts over at every new class.
 
 use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, no_keys, replay::Replay,
+    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, replay::Replay,
 };
 use crate::{
+    config::OwnKeys,
     error::Result,
     memory::{Memory, Sample},
     model::Model,
@@ -26,8 +27,8 @@ pub const INFO: MethodInfo = MethodInfo {
     rate: "exp-reset",
     keep_adam: false,
     cutmix: 0.5,
-    check: no_keys,
-    build: |config| Ok(Box::new(Er { replay: Replay::new(config)? })),
+    keys: OwnKeys::NONE,
+    build: |setup| Ok(Box::new(Er { replay: Replay::new(setup)? })),
 };
 
 /// Experience replay.

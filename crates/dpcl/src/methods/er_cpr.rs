@@ -9,15 +9,12 @@
 //! Departure from the paper: it adds the term to five other methods and never to replay; `weight` is the middle of
 //! its values for CIFAR-100.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, own_keys, read_keys,
-    replay::Replay,
+    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, replay::Replay,
 };
 use crate::{
-    config::Config,
-    error::{Error, Result},
+    config::{OwnKeys, Setup, keys},
+    error::Result,
     memory::{Memory, Sample},
     model::{Model, mean_entropy},
     state::{Persist, State},
@@ -36,43 +33,28 @@ pub const INFO: MethodInfo = MethodInfo {
     rate: "exp-reset",
     keep_adam: false,
     cutmix: 0.5,
-    check: |section| own_keys(section, ErCprConfig::check),
-    build: |config| Ok(Box::new(ErCpr::new(config)?)),
+    keys: OwnKeys::of::<ErCprKeys>(),
+    build: |setup| Ok(Box::new(ErCpr::new(setup)?)),
 };
 
-/// Own keys of `er-cpr`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ErCprConfig {
-    /// Weight of the entropy (w), at least 0; 0 is experience replay.
-    pub weight: f64,
-}
-
-impl Default for ErCprConfig {
-    fn default() -> Self {
-        Self { weight: 0.5 }
-    }
-}
-
-impl ErCprConfig {
-    fn check(&self) -> Result<()> {
-        if !(self.weight >= 0.0 && self.weight.is_finite()) {
-            return Err(Error::bad_key("weight", format!("must be at least 0, not {}", self.weight)));
-        }
-        Ok(())
+keys! {
+    /// Own keys of `er-cpr`.
+    #[derive(Copy)]
+    pub struct ErCprKeys {
+        /// Weight of the entropy (w); 0 is experience replay.
+        weight: f64 = 0.5, at_least(0);
     }
 }
 
 /// Experience replay that rewards doubt.
 pub struct ErCpr {
-    config: ErCprConfig,
+    config: ErCprKeys,
     replay: Replay,
 }
 
 impl ErCpr {
-    fn new(config: &Config) -> Result<Self> {
-        let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
-        Ok(Self { config: read_keys(section)?, replay: Replay::new(config)? })
+    fn new(setup: &Setup) -> Result<Self> {
+        Ok(Self { config: setup.own(), replay: Replay::new(setup)? })
     }
 
     fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {

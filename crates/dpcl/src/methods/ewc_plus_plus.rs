@@ -6,7 +6,7 @@
 //!
 //! Loss: CE + λ·Σ Ω·(θ − θ*)² over the encoder, heads excluded. After every step, with g the gradient of that whole loss:
 //! F ← (1 − α)·F + α·g². At a task end Ω ← F and θ* ← θ, replacing what was there. Memory and rate: as experience replay;
-//! the memory `rm` can be rebuilt at task ends.
+//! the memory `balanced` can be rebuilt at task ends.
 //!
 //! Departures from the paper: the Fisher information follows every step, and is neither averaged over fifty of them
 //! nor normalised; a matrix whose F is still all zero takes g² whole; one whose g is not finite is passed over. The
@@ -14,14 +14,12 @@
 
 use burn::tensor::{Device, Tensor};
 use dpcl_report::record::Parameters;
-use serde::{Deserialize, Serialize};
 
 use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, own_keys, read_keys,
-    replay::Replay,
+    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, replay::Replay,
 };
 use crate::{
-    config::Config,
+    config::{OwnKeys, Setup, keys},
     device,
     error::{Error, Result},
     memory::{Memory, Sample},
@@ -42,36 +40,18 @@ pub const INFO: MethodInfo = MethodInfo {
     rate: "exp-reset",
     keep_adam: false,
     cutmix: 0.5,
-    check: |section| own_keys(section, EwcPlusPlusConfig::check),
-    build: |config| Ok(Box::new(EwcPlusPlus::new(config)?)),
+    keys: OwnKeys::of::<EwcPlusPlusKeys>(),
+    build: |setup| Ok(Box::new(EwcPlusPlus::new(setup)?)),
 };
 
-/// Own keys of `ewc++`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct EwcPlusPlusConfig {
-    /// Weight of the anchor (λ), at least 0; 0 is experience replay.
-    pub lambda: f64,
-    /// Share of a new squared gradient in the Fisher information (α), above 0, at most 1.
-    pub alpha: f64,
-}
-
-impl Default for EwcPlusPlusConfig {
-    fn default() -> Self {
-        Self { lambda: 100.0, alpha: 0.5 }
-    }
-}
-
-impl EwcPlusPlusConfig {
-    fn check(&self) -> Result<()> {
-        if !(self.lambda >= 0.0 && self.lambda.is_finite()) {
-            return Err(Error::bad_key("lambda", format!("must be at least 0, not {}", self.lambda)));
-        }
-        if !(self.alpha > 0.0 && self.alpha <= 1.0) {
-            let problem = format!("must be above 0 and at most 1, not {}", self.alpha);
-            return Err(Error::bad_key("alpha", problem));
-        }
-        Ok(())
+keys! {
+    /// Own keys of `ewc++`.
+    #[derive(Copy)]
+    pub struct EwcPlusPlusKeys {
+        /// Weight of the anchor (λ); 0 is experience replay.
+        lambda: f64 = 100.0, at_least(0);
+        /// Share of a new squared gradient in the Fisher information (α).
+        alpha: f64 = 0.5, above(0), at_most(1);
     }
 }
 
@@ -86,7 +66,7 @@ type Table = Vec<Option<Tensor<2>>>;
 
 /// How much each encoder weight matters, and where it is tied to.
 struct Anchor {
-    config: EwcPlusPlusConfig,
+    config: EwcPlusPlusKeys,
     /// F.
     fisher: Table,
     /// Ω.
@@ -97,11 +77,10 @@ struct Anchor {
 }
 
 impl EwcPlusPlus {
-    fn new(config: &Config) -> Result<Self> {
-        let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
-        let anchor = Anchor::new(read_keys(section)?, device::named(&config.settings.device)?);
-        let (memory, rate) = Replay::parts(config)?;
-        Ok(Self { replay: Replay::told_task_ends(config, memory, rate)?, anchor })
+    fn new(setup: &Setup) -> Result<Self> {
+        let anchor = Anchor::new(setup.own(), device::named(&setup.device)?);
+        let (memory, rate) = Replay::parts(setup)?;
+        Ok(Self { replay: Replay::told_task_ends(setup, memory, rate)?, anchor })
     }
 
     fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {
@@ -173,7 +152,7 @@ impl Persist for EwcPlusPlus {
 }
 
 impl Anchor {
-    fn new(config: EwcPlusPlusConfig, device: Device) -> Self {
+    fn new(config: EwcPlusPlusKeys, device: Device) -> Self {
         Self { config, fisher: Vec::new(), importance: Vec::new(), place: Vec::new(), device }
     }
 
@@ -290,7 +269,7 @@ mod tests {
     }
 
     fn anchor(lambda: f64, alpha: f64) -> Anchor {
-        Anchor::new(EwcPlusPlusConfig { lambda, alpha }, Device::flex())
+        Anchor::new(EwcPlusPlusKeys { lambda, alpha }, Device::flex())
     }
 
     fn weights(values: &[f64]) -> Weights {

@@ -2,8 +2,8 @@
 //!
 //! It is experience replay whose memory keeps nothing, so batches hold the stream half only.
 
-use super::{Answers, Knowledge, MethodInfo, er::Er, no_keys, replay::Replay};
-use crate::error::Error;
+use super::{Answers, Knowledge, MethodInfo, er::Er, replay::Replay};
+use crate::{config::OwnKeys, error::Error};
 
 /// How the method is listed and built.
 pub const INFO: MethodInfo = MethodInfo {
@@ -17,11 +17,11 @@ pub const INFO: MethodInfo = MethodInfo {
     rate: "exp-reset",
     keep_adam: false,
     cutmix: 0.5,
-    check: no_keys,
-    build: |config| {
-        if config.settings.memory_scheme.as_deref() != Some(INFO.memory_scheme) {
+    keys: OwnKeys::NONE,
+    build: |setup| {
+        if setup.memory_scheme != INFO.memory_scheme {
             return Err(Error::bad_key("memory_scheme", "finetune keeps nothing; use `er` for a memory"));
         }
-        Ok(Box::new(Er { replay: Replay::new(config)? }))
+        Ok(Box::new(Er { replay: Replay::new(setup)? }))
     },
 };

@@ -7,14 +7,11 @@
 //! It keeps every sample, so the memory budget does not bind it. It answers at the end only: nothing it says before
 //! is evaluated, and forgetting is not defined.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Step, offline::Offline, own_keys, read_keys,
-    replay::missing,
+    Answers, Core, Knowledge, Method, MethodInfo, Step, offline::Offline,
 };
 use crate::{
-    config::Config,
+    config::{OwnKeys, Setup, keys},
     error::{Error, Result},
     memory::{Memory, Sample, load_images, save_images},
     state::{Persist, State},
@@ -33,30 +30,22 @@ pub const INFO: MethodInfo = MethodInfo {
     rate: "exp-reset",
     keep_adam: false,
     cutmix: 0.5,
-    check: |section| own_keys(section, JointConfig::check),
-    build: |config| Ok(Box::new(Joint::new(config)?)),
+    keys: OwnKeys::of::<JointKeys>(),
+    build: |setup| Ok(Box::new(Joint::new(setup)?)),
 };
 
-/// Own keys of `joint`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct JointConfig {
-    /// Passes over all samples, at least 0; 0 takes as many steps as the stream has earned.
-    pub epochs: f64,
-}
-
-impl JointConfig {
-    fn check(&self) -> Result<()> {
-        if !(self.epochs >= 0.0 && self.epochs.is_finite()) {
-            return Err(Error::bad_key("epochs", format!("must be at least 0, not {}", self.epochs)));
-        }
-        Ok(())
+keys! {
+    /// Own keys of `joint`.
+    #[derive(Copy)]
+    pub struct JointKeys {
+        /// Passes over all samples; 0 takes as many steps as the stream has earned.
+        epochs: f64 = 0.0, at_least(0);
     }
 }
 
 /// Everything at once.
 pub struct Joint {
-    config: JointConfig,
+    config: JointKeys,
     batch: usize,
     updates: f64,
     samples: Vec<Sample>,
@@ -64,18 +53,17 @@ pub struct Joint {
 }
 
 impl Joint {
-    fn new(config: &Config) -> Result<Self> {
-        if config.settings.memory_scheme.as_deref() != Some(INFO.memory_scheme) {
+    fn new(setup: &Setup) -> Result<Self> {
+        if setup.memory_scheme != INFO.memory_scheme {
             let problem = "joint keeps every sample; use `gdumb` to learn from a memory alone";
             return Err(Error::bad_key("memory_scheme", problem));
         }
-        let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
         Ok(Self {
-            config: read_keys(section)?,
-            batch: config.settings.batch.ok_or_else(|| missing("batch"))?,
-            updates: config.settings.updates.ok_or_else(|| missing("updates"))?,
+            config: setup.own(),
+            batch: setup.batch,
+            updates: setup.updates,
             samples: Vec::new(),
-            offline: Offline::new(config)?,
+            offline: Offline::new(setup)?,
         })
     }
 }

@@ -10,18 +10,16 @@
 //! stay in the order they were drawn, so that with no more candidates than memory rows this is experience replay, and
 //! the trial step is spared.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, own_keys, read_keys,
+    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward,
     replay::{Replay, finite},
 };
 use crate::{
     augment::Mix,
     batch::{Batch, Batcher},
-    config::Config,
+    config::{OwnKeys, Setup, keys},
     data::Image,
-    error::{Error, Result},
+    error::Result,
     memory::{Drawn, Memory, Sample},
     model::{Model, cross_entropy, cross_entropy_rows, floats},
     state::{Persist, State},
@@ -43,36 +41,22 @@ pub const INFO: MethodInfo = MethodInfo {
     rate: "exp-reset",
     keep_adam: false,
     cutmix: 0.5,
-    check: |section| own_keys(section, MirConfig::check),
-    build: |config| Ok(Box::new(Mir::new(config)?)),
+    keys: OwnKeys::of::<MirKeys>(),
+    build: |setup| Ok(Box::new(Mir::new(setup)?)),
 };
 
-/// Own keys of `mir`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct MirConfig {
-    /// Stored samples looked at in each step, at least 1.
-    pub candidates: usize,
-}
-
-impl Default for MirConfig {
-    fn default() -> Self {
-        Self { candidates: 50 }
-    }
-}
-
-impl MirConfig {
-    fn check(&self) -> Result<()> {
-        if self.candidates == 0 {
-            return Err(Error::bad_key("candidates", "must be at least 1"));
-        }
-        Ok(())
+keys! {
+    /// Own keys of `mir`.
+    #[derive(Copy)]
+    pub struct MirKeys {
+        /// Stored samples looked at in each step.
+        candidates: usize = 50, at_least(1);
     }
 }
 
 /// Experience replay by interference.
 pub struct Mir {
-    config: MirConfig,
+    config: MirKeys,
     replay: Replay,
 }
 
@@ -93,9 +77,8 @@ struct Choice {
 }
 
 impl Mir {
-    fn new(config: &Config) -> Result<Self> {
-        let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
-        Ok(Self { config: read_keys(section)?, replay: Replay::new(config)? })
+    fn new(setup: &Setup) -> Result<Self> {
+        Ok(Self { config: setup.own(), replay: Replay::new(setup)? })
     }
 
     fn learn(&mut self, core: &mut Core, full: &Full<Sample>) -> Result<Vec<Step>> {

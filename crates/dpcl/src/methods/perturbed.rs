@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Core,
-    replay::{DISAGREEMENT, rate_name, scheme_name, unmeasured_rate},
+    replay::{DISAGREEMENT, unmeasured_rate},
     scores,
 };
 use crate::{
     batch::Batch,
-    config::Config,
+    config::{Setup, choices},
     data::Image,
     error::{Error, Result},
     memory::Memory,
@@ -33,8 +33,7 @@ use crate::{
 };
 
 /// Whose disagreement is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Disputants {
     /// Heads drawn from their distribution.
     #[default]
@@ -42,6 +41,8 @@ pub enum Disputants {
     /// Heads as they are.
     Current,
 }
+
+choices!(Disputants: Variational = "variational", Current = "current");
 
 impl Disputants {
     /// Whether such classifiers give several answers.
@@ -86,32 +87,31 @@ pub struct Forward {
 }
 
 impl Perturbed {
-    /// Of the method whose table is `section`; either perturbation may be left out. Both have passed their checks, and
-    /// so has `gamma`, the share of a new measurement in the disagreement history of a stored sample.
+    /// Either perturbation may be left out; `gamma` is the share of a new measurement in the disagreement history of a
+    /// stored sample.
     ///
     /// # Errors
     /// When activations would be mixed as well as images.
     pub fn new(
-        config: &Config,
-        section: &str,
+        setup: &Setup,
         pfi: Option<PfiConfig>,
         bsc: Option<BscConfig>,
         gamma: f64,
     ) -> Result<Self> {
-        let settings = &config.settings;
-        if pfi.is_some() && settings.cutmix_prob.is_some_and(|probability| probability > 0.0) {
+        if pfi.is_some() && setup.cutmix_prob > 0.0 {
+            let section = setup.method.section;
             let problem = format!("cannot be combined with `{section}.pfi`: a row would have four labels");
             return Err(Error::bad_key("cutmix_prob", problem));
         }
         let kappa = pfi.as_ref().map_or_else(|| PfiConfig::default().kappa, |pfi| pfi.kappa);
         Ok(Self {
-            seed: settings.seed,
-            pfi: pfi.map(|pfi| Pfi::new(pfi, settings.seed)),
+            seed: setup.seed,
+            pfi: pfi.map(|pfi| Pfi::new(pfi, setup.seed)),
             losses: ClassLosses::new(kappa),
             bsc: bsc.map(Bsc::new),
             classifiers: bsc.unwrap_or_default(),
             gamma,
-            logit_draws: Random::named(settings.seed, "logit-draws"),
+            logit_draws: Random::named(setup.seed, "logit-draws"),
             counts: Counts::default(),
             drawn: OnceLock::new(),
         })
@@ -146,20 +146,20 @@ impl Perturbed {
     ///
     /// # Errors
     /// When there are no heads to disagree, or the memory compares newcomers by it.
-    pub fn pima(&self, config: &Config, memory: &Memory, pima: &PimaConfig) -> Result<Option<Pima>> {
+    pub fn pima(&self, setup: &Setup, memory: &Memory, pima: &PimaConfig) -> Result<Option<Pima>> {
         if memory.needs_disagreement() {
-            let (scheme, method) = (scheme_name(config)?, &config.settings.method);
+            let (scheme, method) = (&setup.memory_scheme, setup.method.name);
             let problem = format!(
-                "`{scheme}` compares the disagreement on newcomers, which `{method}` does not measure; try `rm`"
+                "`{scheme}` compares the disagreement on newcomers, which `{method}` does not measure; try `balanced`"
             );
             return Err(Error::bad_key("memory_scheme", problem));
         }
-        let follows = rate_name(config)? == "pima";
+        let follows = setup.rate == "pima";
         let heads = self.bsc.is_some() && Disputants::default().can_disagree(&self.classifiers);
         if follows && !heads {
-            return Err(unmeasured_rate(config, DISAGREEMENT));
+            return Err(unmeasured_rate(setup, DISAGREEMENT));
         }
-        Ok(follows.then(|| pima.start(config.settings.lr)))
+        Ok(follows.then(|| pima.start(setup.lr)))
     }
 
     /// How far the heads disagree on every row, from features [rows, features] and present logits [heads, rows,

@@ -7,14 +7,14 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    config::Config,
+    config::Setup,
     error::{Error, Result},
     memory::{Memory, Place, Sample, choose, load_images, save_images, uncertainty},
     random::Random,
     state::{Persist, State},
 };
 
-use super::{Core, replay::scheme_name, scores};
+use super::{Core, scores};
 
 /// Perturbed copies of each candidate.
 const COPIES: usize = 12;
@@ -37,22 +37,21 @@ impl Rebuild {
     /// A rebuild if the configuration asks for one.
     ///
     /// # Errors
-    /// When the memory is not `rm`.
-    pub fn new(config: &Config) -> Result<Option<Self>> {
-        let settings = &config.settings;
-        if !settings.rm_rebuild {
+    /// When the memory is not `balanced`.
+    pub fn new(setup: &Setup) -> Result<Option<Self>> {
+        if !setup.rebuild {
             return Ok(None);
         }
-        if scheme_name(config)? != "rm" {
-            let problem = format!("rebuilds the memory `rm`, not `{}`", scheme_name(config)?);
-            return Err(Error::bad_key("rm_rebuild", problem));
+        if setup.memory_scheme != "balanced" {
+            let problem = format!("rebuilds the memory `balanced`, not `{}`", setup.memory_scheme);
+            return Err(Error::bad_key("rebuild", problem));
         }
         Ok(Some(Self {
             later: false,
             task: Vec::new(),
             fresh: BTreeSet::new(),
-            perturbation: Random::named(settings.seed, "rebuild-perturbation"),
-            choice: Random::named(settings.seed, "rebuild-choice"),
+            perturbation: Random::named(setup.seed, "rebuild-perturbation"),
+            choice: Random::named(setup.seed, "rebuild-choice"),
         }))
     }
 
@@ -100,10 +99,10 @@ impl Rebuild {
 ///
 /// # Errors
 /// When the configuration asks for it.
-pub fn refuse(config: &Config) -> Result<()> {
-    if config.settings.rm_rebuild {
-        let problem = format!("`{}` does not rebuild its memory; try `ewc++`", config.settings.method);
-        return Err(Error::bad_key("rm_rebuild", problem));
+pub fn refuse(setup: &Setup) -> Result<()> {
+    if setup.rebuild {
+        let problem = format!("`{}` does not rebuild its memory; try `ewc++`", setup.method.name);
+        return Err(Error::bad_key("rebuild", problem));
     }
     Ok(())
 }

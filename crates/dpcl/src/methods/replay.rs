@@ -3,7 +3,7 @@
 
 use crate::{
     batch::{Batch, Batcher, ahead},
-    config::Config,
+    config::Setup,
     error::{Error, Result},
     memory::{Drawn, Memory, Sample, load_images, save_images},
     model::Model,
@@ -36,59 +36,55 @@ impl Replay {
     ///
     /// # Errors
     /// When the scheme or rate named in the configuration does not exist or needs the disagreement of heads.
-    pub fn new(config: &Config) -> Result<Self> {
-        let (memory, rate) = Self::parts(config)?;
-        Self::with(config, memory, rate)
+    pub fn new(setup: &Setup) -> Result<Self> {
+        let (memory, rate) = Self::parts(setup)?;
+        Self::with(setup, memory, rate)
     }
 
     /// The memory and the rate that the configuration names, for a method without heads that disagree.
     ///
     /// # Errors
     /// As for [`Replay::new`].
-    pub fn parts(config: &Config) -> Result<(Memory, Box<dyn Rate>)> {
-        let settings = &config.settings;
-        let slots = settings.memory.ok_or_else(|| missing("memory"))?;
-        let memory = Memory::new(scheme_name(config)?, slots, settings.seed)?;
-        let rate = rate::build(rate_name(config)?, settings)?;
-        refuse_disagreement(config, &memory, &*rate)?;
+    pub fn parts(setup: &Setup) -> Result<(Memory, Box<dyn Rate>)> {
+        let memory = Memory::new(&setup.memory_scheme, setup.memory, setup.seed)?;
+        let rate = rate::build(setup)?;
+        refuse_disagreement(setup, &memory, &*rate)?;
         Ok((memory, rate))
     }
 
     /// The same as [`Replay::with`] for methods that call [`Replay::task_end`], so that the memory can be rebuilt there.
     ///
     /// # Errors
-    /// When the configuration was not resolved or asks for a rebuild of a memory that has none.
-    pub fn told_task_ends(config: &Config, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
-        Ok(Self { rebuild: Rebuild::new(config)?, ..Self::halves(config, memory, rate)? })
+    /// When a rebuild of a memory is asked for that has none.
+    pub fn told_task_ends(setup: &Setup, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
+        Ok(Self { rebuild: Rebuild::new(setup)?, ..Self::halves(setup, memory, rate)? })
     }
 
     /// The same with a memory and a rate that are already set up.
     ///
     /// # Errors
-    /// When the configuration was not resolved or asks for a rebuild at task ends.
-    pub fn with(config: &Config, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
-        rebuild::refuse(config)?;
-        Self::halves(config, memory, rate)
+    /// When a rebuild at task ends is asked for.
+    pub fn with(setup: &Setup, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
+        rebuild::refuse(setup)?;
+        Self::halves(setup, memory, rate)
     }
 
-    fn halves(config: &Config, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
-        let batch = config.settings.batch.ok_or_else(|| missing("batch"))?;
-        Self::with_rows(config, memory, rate, [batch / 2, batch - batch / 2])
+    fn halves(setup: &Setup, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
+        Self::with_rows(setup, memory, rate, [setup.batch / 2, setup.batch - setup.batch / 2])
     }
 
     /// The same with another cut: training steps follow every so many stream samples, on so many memory samples.
     ///
     /// # Errors
-    /// When the configuration was not resolved.
+    /// When the rate follows the losses of a memory that keeps nothing.
     pub fn with_rows(
-        config: &Config,
+        setup: &Setup,
         memory: Memory,
         rate: Box<dyn Rate>,
         [stream_rows, memory_rows]: [usize; 2],
     ) -> Result<Self> {
-        let updates = config.settings.updates.ok_or_else(|| missing("updates"))?;
-        let refresh = Refresh::wanted(&config.settings, &memory, &*rate)?;
-        let buffer = StreamBuffer::new(stream_rows, updates);
+        let refresh = Refresh::wanted(setup, &memory, &*rate)?;
+        let buffer = StreamBuffer::new(stream_rows, setup.updates);
         Ok(Self { buffer, memory, rate, memory_rows, refresh, rebuild: None })
     }
 
@@ -218,32 +214,16 @@ pub fn finite(loss: f64, rate: f64, labels: Vec<usize>) -> Result<f64> {
     if loss.is_finite() { Ok(loss) } else { Err(Error::LossNotFinite { loss, rate, labels, step: 0 }) }
 }
 
-/// The configured memory scheme.
-///
-/// # Errors
-/// When the configuration was not resolved.
-pub fn scheme_name(config: &Config) -> Result<&str> {
-    config.settings.memory_scheme.as_deref().ok_or_else(|| missing("memory_scheme"))
-}
-
-/// The configured rate.
-///
-/// # Errors
-/// When the configuration was not resolved.
-pub fn rate_name(config: &Config) -> Result<&str> {
-    config.settings.rate.as_deref().ok_or_else(|| missing("rate"))
-}
-
 /// Refuses schemes and rates that decide by disagreement, for methods that have none to tell them.
 ///
 /// # Errors
 /// When the memory or the rate is such a one.
-pub fn refuse_disagreement(config: &Config, memory: &Memory, rate: &dyn Rate) -> Result<()> {
+pub fn refuse_disagreement(setup: &Setup, memory: &Memory, rate: &dyn Rate) -> Result<()> {
     if memory.needs_disagreement() {
-        return Err(unmeasured_memory(config, DISAGREEMENT));
+        return Err(unmeasured_memory(setup, DISAGREEMENT));
     }
     if rate.needs_disagreement() {
-        return Err(unmeasured_rate(config, DISAGREEMENT));
+        return Err(unmeasured_rate(setup, DISAGREEMENT));
     }
     Ok(())
 }
@@ -255,24 +235,19 @@ pub const DISAGREEMENT: &str = "heads that disagree";
 pub const LOSSES: &str = "losses measured while the stream comes in";
 
 /// What is wrong with a memory that follows what the method does not measure.
-pub fn unmeasured_memory(config: &Config, need: &str) -> Error {
-    unmeasured(config, "memory_scheme", config.settings.memory_scheme.as_deref(), need, "rm")
+pub fn unmeasured_memory(setup: &Setup, need: &str) -> Error {
+    unmeasured(setup, "memory_scheme", &setup.memory_scheme, need, "balanced")
 }
 
 /// What is wrong with a rate that follows what the method does not measure.
-pub fn unmeasured_rate(config: &Config, need: &str) -> Error {
-    unmeasured(config, "rate", config.settings.rate.as_deref(), need, "exp-reset")
+pub fn unmeasured_rate(setup: &Setup, need: &str) -> Error {
+    unmeasured(setup, "rate", &setup.rate, need, "exp-reset")
 }
 
-fn unmeasured(config: &Config, key: &str, name: Option<&str>, need: &str, instead: &str) -> Error {
-    let (name, method) = (name.unwrap_or_default(), &config.settings.method);
+fn unmeasured(setup: &Setup, key: &str, name: &str, need: &str, instead: &str) -> Error {
+    let method = setup.method.name;
     let problem = format!("`{name}` needs {need}, which `{method}` as configured has not; try `{instead}`");
     Error::bad_key(key, problem)
-}
-
-/// What is wrong with a configuration that lacks a key which resolving fills in.
-pub fn missing(key: &str) -> Error {
-    Error::bad_key(key, "has no value: the configuration was not resolved")
 }
 
 impl Persist for Replay {

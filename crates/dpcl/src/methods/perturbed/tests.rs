@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::{
     augment::cutmix::{Area, Mix},
+    config::Config,
     memory::Sample,
     model::{Architecture, Growth, cross_entropy, mixed_cross_entropy},
     perturb::{DEEPEST, NoiseKind, class_means},
@@ -138,8 +139,8 @@ fn batch() -> Batch {
 }
 
 fn perturbed(pfi: Option<PfiConfig>, bsc: Option<BscConfig>) -> Perturbed {
-    let config = Config::from_toml("method = 'dpcl'\nseed = 3").unwrap();
-    let mut perturbed = Perturbed::new(&config, "dpcl", pfi, bsc, 0.25).unwrap();
+    let setup = Config::from_toml("method = 'dpcl'\nseed = 3").unwrap().check().unwrap();
+    let mut perturbed = Perturbed::new(&setup, pfi, bsc, 0.25).unwrap();
     // Two classes have been trained on, the third is in its first batch.
     perturbed.losses.absorb([(0, 2.0), (1, 0.3)].map(|(class, loss)| Term { class, weight: 1.0, loss }));
     perturbed
