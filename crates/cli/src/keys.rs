@@ -41,7 +41,8 @@ fn own(name: &str) -> Option<String> {
 }
 
 fn closest(wrong: &str, known: &[impl AsRef<str>]) -> Option<String> {
-    let scored = known.iter().map(|key| (strsim::jaro_winkler(tail(key.as_ref()), tail(wrong)), key.as_ref()));
+    let scored =
+        known.iter().map(|key| (strsim::jaro_winkler(tail(key.as_ref()), tail(wrong)), key.as_ref()));
     let close = scored.filter(|(likeness, _)| *likeness > 0.85);
     close.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, key)| key.to_owned())
 }
@@ -74,7 +75,9 @@ mod tests {
         assert!(hint("memmory", &[]).starts_with("did you mean `memory`?"));
         assert!(hint("eval-period", &[]).starts_with("did you mean `eval_period`?"));
         assert!(hint("xyz", &[]).starts_with("valid keys: method, "));
-        assert!(hint("dpcl.sigma", &["dpcl.heads", "dpcl.sigma_a"]).starts_with("did you mean `dpcl.sigma_a`?"));
+        assert!(
+            hint("dpcl.sigma", &["dpcl.heads", "dpcl.sigma_a"]).starts_with("did you mean `dpcl.sigma_a`?")
+        );
         assert!(hint("candidates", &[]).starts_with("did you mean `mir.candidates`?"));
     }
 }

@@ -14,8 +14,8 @@ mod setup;
 mod spelling;
 mod value;
 
-pub use declare::{Declared, Keys, Part};
 pub(crate) use declare::keys;
+pub use declare::{Declared, Keys, Part};
 pub use key::{Flag, Heading, Key, Role, Standard};
 pub use range::Range;
 pub use settings::{Settings, Setup};

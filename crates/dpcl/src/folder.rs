@@ -351,7 +351,8 @@ mod tests {
         fs::write(&path, toml::to_string(&stored).unwrap()).unwrap();
         assert_eq!(folder.status(&setup).unwrap(), Status::Begun);
 
-        let other = Setup { cutmix_alpha: 0.5, ..setup };
+        let mut other = setup.clone();
+        other.cutmix_alpha = 0.5;
         let refused = folder.status(&other).unwrap_err();
         assert!(matches!(refused, Error::OtherConfig { key, .. } if key == "cutmix_alpha"));
     }

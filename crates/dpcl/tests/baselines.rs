@@ -333,7 +333,9 @@ fn what_cannot_work_is_refused_by_name() {
     assert_eq!(refusal("method = 'mir'\n[mir]\ncandidates = 0"), "mir.candidates: must be at least 1, not 0");
     assert_eq!(refusal("method = 'ewc++'\n[ewc]\nlambda = -1.0"), "ewc.lambda: must be at least 0, not -1");
     assert!(refusal("method = 'ewc++'\n[ewc]\nalpha = 0.0").starts_with("ewc.alpha: "));
-    assert!(refusal("method = 'joint'\nmemory_scheme = 'balanced'").starts_with("memory_scheme: joint keeps"));
+    assert!(
+        refusal("method = 'joint'\nmemory_scheme = 'balanced'").starts_with("memory_scheme: joint keeps")
+    );
     assert_eq!(
         refusal("method = 'gdumb'\nmemory_scheme = 'pim'"),
         "memory_scheme: `pim` needs heads that disagree, which `gdumb` as configured has not; try `balanced`"

@@ -99,8 +99,12 @@ fn step(learner: &mut Learner, batch: &[(Image, usize)]) -> Slots {
 fn each_row_counts_for_its_own_slot_and_for_its_own_newcomer() {
     // Until a first snapshot heads drawn from their distribution are the heads as they are.
     for whose in ["variational", "current"] {
-        let mut learner =
-            follower(1, &format!("noise = 'paper'\ndisagreement_pass = 'clean'\ndisagreement_heads = '{whose}'\nperiod = 1000"));
+        let mut learner = follower(
+            1,
+            &format!(
+                "noise = 'paper'\ndisagreement_pass = 'clean'\ndisagreement_heads = '{whose}'\nperiod = 1000"
+            ),
+        );
         for (number, batch) in samples(32).chunks_exact(STREAM).enumerate() {
             let slots = step(&mut learner, batch);
             let context = format!("{whose} batch {number}: {slots:?}");

@@ -144,7 +144,9 @@ fn what_cannot_work_is_refused_by_name() {
         "dpcl.layers: must be between 0 and 4, not 5"
     );
     assert!(refusal("method = 'dpcl'\n[dpcl]\nrank = 1").starts_with("dpcl.rank: "));
-    assert!(refusal("method = 'dpcl'\n[dpcl]\nsigma = 1.0").starts_with("dpcl.sigma: unknown beside dpcl.pfi, "));
+    assert!(
+        refusal("method = 'dpcl'\n[dpcl]\nsigma = 1.0").starts_with("dpcl.sigma: unknown beside dpcl.pfi, ")
+    );
     assert!(refusal("method = 'dpcl'\n[dpcl]\nperiod = 'often'").starts_with("dpcl.period: "));
 }
 

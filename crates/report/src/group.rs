@@ -40,6 +40,11 @@ impl Run {
         Some(Self { record, result, metrics, matrix })
     }
 
+    /// Whether the record itself said which setting and group it belongs to.
+    fn speaks_for_itself(&self) -> bool {
+        self.record.result.as_ref().is_some_and(|result| !result.group.is_empty())
+    }
+
     /// Class names of the data set.
     pub fn classes(&self) -> &[String] {
         match self.record.events.first() {
@@ -55,7 +60,6 @@ impl Run {
             _ => &[],
         }
     }
-
 }
 
 /// Runs that differ in their seed only.
@@ -131,7 +135,10 @@ impl Setting {
 }
 
 /// Sorts runs into settings and groups; the second part tells of runs left out because their seed is there already.
-pub fn sort(runs: Vec<Run>) -> (Vec<Setting>, Vec<String>) {
+pub fn sort(mut runs: Vec<Run>) -> (Vec<Setting>, Vec<String>) {
+    if runs.iter().any(Run::speaks_for_itself) {
+        runs.iter_mut().for_each(|run| old_records::renew(&mut run.result));
+    }
     let mut notes = Vec::new();
     let mut settings: Named<Named<Vec<Run>>> = BTreeMap::new();
     for run in runs {

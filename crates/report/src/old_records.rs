@@ -55,14 +55,15 @@ const LATER_KEYS: [(&str, &str); 11] = [
     ("clib.omega", "1.0526315789473684"),
 ];
 
-/// Adds what a result would say of itself today.
+/// Adds what a result would say of itself today, in its own spelling.
 pub fn complete(result: &mut RunResult, config: &toml::Table) {
     if result.setting.is_empty() && result.group.is_empty() {
-        let keys = todays(result, config);
+        let keys = said(result, config);
         (result.setting, result.group) =
             keys.into_iter().partition(|(key, _)| STREAM_KEYS.contains(&key.as_str()));
         let period = config.get("imp_period").and_then(toml::Value::as_integer).unwrap_or(1);
-        result.remarks = u64::try_from(period).ok().filter(|&period| period > 1).map(Remark::measured_every).into_iter().collect();
+        let period = u64::try_from(period).ok().filter(|&period| period > 1);
+        result.remarks = period.map(Remark::measured_every).into_iter().collect();
     }
     for (key, value) in LATER_KEYS {
         let keys = if STREAM_KEYS.contains(&key) { &mut result.setting } else { &mut result.group };
@@ -78,21 +79,25 @@ fn has_table(keys: &BTreeMap<String, String>, method: &str) -> bool {
     keys.range(dotted.clone()..).next().is_some_and(|(key, _)| key.starts_with(&dotted))
 }
 
-/// The keys of a configuration that say what was learned, in today's spelling.
-fn todays(result: &RunResult, config: &toml::Table) -> BTreeMap<String, String> {
-    let mut keys = dotted(config);
+/// Gives keys and values the names they have today. Only for reports with records of both kinds: old ones among themselves
+/// are shown as they were written.
+pub fn renew(result: &mut RunResult) {
+    let keys = &mut result.group;
     for (old, new) in RENAMED_KEYS {
         if let Some(value) = keys.remove(old) {
             keys.insert(new.to_owned(), value);
         }
     }
     for (key, old, new) in RENAMED_VALUES {
-        keys.entry(key.to_owned()).and_modify(|value| {
-            if value == old {
-                *value = new.to_owned();
-            }
-        });
+        if let Some(value) = keys.get_mut(key).filter(|value| *value == old) {
+            *value = new.to_owned();
+        }
     }
+}
+
+/// The keys of a configuration that say what was learned.
+fn said(result: &RunResult, config: &toml::Table) -> BTreeMap<String, String> {
+    let mut keys = dotted(config);
     // The result names these even where the configuration leaves them to a default.
     for (key, value) in [("model", &result.model), ("method", &result.method)] {
         keys.entry(key.to_owned()).or_insert_with(|| value.clone());

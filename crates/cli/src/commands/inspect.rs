@@ -150,7 +150,13 @@ impl Facts<'_> {
         lines.extend([String::new(), "learning state:".to_owned()]);
         lines.extend(self.learning().iter().map(|(key, value)| format!("  {key} = {value}")));
         lines.extend([String::new(), "configuration:".to_owned()]);
-        lines.extend(config.to_toml().unwrap_or_default().lines().map(|line| format!("  {line}").trim_end().to_owned()));
+        lines.extend(
+            config
+                .to_toml()
+                .unwrap_or_default()
+                .lines()
+                .map(|line| format!("  {line}").trim_end().to_owned()),
+        );
         lines.join("\n") + "\n"
     }
 }

@@ -287,7 +287,10 @@ mod tests {
     #[test]
     fn what_cannot_be_read_or_run_is_refused_by_key() {
         let problem = |text| read(text).unwrap_err();
-        assert_eq!(problem("count = 'many'"), "configuration key `count`: must be a whole number, not \"many\"");
+        assert_eq!(
+            problem("count = 'many'"),
+            "configuration key `count`: must be a whole number, not \"many\""
+        );
         assert_eq!(problem("count = 0"), "configuration key `count`: must be at least 1, not 0");
         assert_eq!(problem("share = 1"), "unknown configuration key `share`");
         assert!(problem("on = false\ncount = 6").contains("when off"));

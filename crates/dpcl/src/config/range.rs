@@ -33,7 +33,8 @@ impl Range {
     /// Whether the number lies in it.
     pub fn holds(&self, number: f64) -> bool {
         let low = self.low.is_none_or(|low| number > low.value || (low.inclusive && number == low.value));
-        let high = self.high.is_none_or(|high| number < high.value || (high.inclusive && number == high.value));
+        let high =
+            self.high.is_none_or(|high| number < high.value || (high.inclusive && number == high.value));
         number.is_finite() && low && high
     }
 
@@ -74,7 +75,9 @@ mod tests {
     #[test]
     fn bounds_belong_to_a_range_or_not() {
         let half_open = Range::default().above(0.0).at_most(1.0);
-        assert!(half_open.holds(1.0) && half_open.holds(0.5) && !half_open.holds(0.0) && !half_open.holds(1.1));
+        assert!(
+            half_open.holds(1.0) && half_open.holds(0.5) && !half_open.holds(0.0) && !half_open.holds(1.1)
+        );
         let other = Range::default().at_least(0.0).below(1.0);
         assert!(other.holds(0.0) && !other.holds(1.0) && !other.holds(-0.1));
         assert!(!Range::default().holds(f64::NAN) && !Range::default().holds(f64::INFINITY));
@@ -84,8 +87,14 @@ mod tests {
     fn a_problem_names_the_range() {
         let problem = |range: Range, number| range.problem(number);
         assert_eq!(problem(Range::default().above(0.0), -1.0), "must be above 0, not -1");
-        assert_eq!(problem(Range::default().at_least(0.0).at_most(1.0), 2.0), "must be between 0 and 1, not 2");
-        assert_eq!(problem(Range::default().above(0.0).below(0.5), 0.5), "must be above 0 and below 0.5, not 0.5");
+        assert_eq!(
+            problem(Range::default().at_least(0.0).at_most(1.0), 2.0),
+            "must be between 0 and 1, not 2"
+        );
+        assert_eq!(
+            problem(Range::default().above(0.0).below(0.5), 0.5),
+            "must be above 0 and below 0.5, not 0.5"
+        );
         assert_eq!(problem(Range::default(), f64::NAN), "must be a finite number, not NaN");
     }
 }

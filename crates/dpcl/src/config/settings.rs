@@ -24,14 +24,22 @@ const MOST_THREADS: u32 = 1024;
 
 /// The type a key has once everything is settled: the second, where it has one.
 macro_rules! settled_type {
-    ($raw:ty) => { $raw };
-    ($raw:ty, $checked:ty) => { $checked };
+    ($raw:ty) => {
+        $raw
+    };
+    ($raw:ty, $checked:ty) => {
+        $checked
+    };
 }
 
 /// The value a key has once everything is settled: somebody's answer, where it needs one.
 macro_rules! settled_value {
-    ($settings:ident, $settled:ident, $field:ident) => { $settings.$field };
-    ($settings:ident, $settled:ident, $field:ident, $checked:ty) => { $settled.$field };
+    ($settings:ident, $settled:ident, $field:ident) => {
+        $settings.$field
+    };
+    ($settings:ident, $settled:ident, $field:ident, $checked:ty) => {
+        $settled.$field
+    };
 }
 
 /// Declares the common keys as [`keys`](super::declare::keys) does. A key that becomes another type has it after an

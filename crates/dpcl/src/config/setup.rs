@@ -71,7 +71,8 @@ fn settled(
 ) -> Result<Settled> {
     let dataset = data::info(&given.dataset)?;
     let protocol = &dataset.protocol;
-    let for_imagenet = MODELS.iter().any(|model| model.name == given.model && model.family == Family::Imagenet);
+    let for_imagenet =
+        MODELS.iter().any(|model| model.name == given.model && model.family == Family::Imagenet);
     let size = given.size.unwrap_or(if for_imagenet { IMAGENET_SIZE } else { dataset.size });
     let size = opened.map_or(size, |opened| opened.size);
     let scheme = given.memory_scheme.as_deref().unwrap_or(method.memory_scheme);

@@ -17,7 +17,9 @@ pub fn renew(table: &mut Table) -> Result<()> {
     for method in METHODS {
         if let Some(Value::Table(section)) = table.get_mut(method.section) {
             renew_keys(section, &(method.keys.list)()).map_err(|error| match error {
-                Error::BadKey { key, problem } => Error::bad_key(format!("{}.{key}", method.section), problem),
+                Error::BadKey { key, problem } => {
+                    Error::bad_key(format!("{}.{key}", method.section), problem)
+                }
                 error => error,
             })?;
         }
@@ -52,9 +54,9 @@ mod tests {
 
     #[test]
     fn old_names_are_todays_names() {
-        let old = "updates_per_sample = 2.0\nrm_rebuild = true\n[dpcl]\nmi_pass = 'clean'\nmi_heads = 'current'";
-        let new =
-            "updates = 2.0\nrebuild = true\n[dpcl]\ndisagreement_pass = 'clean'\ndisagreement_heads = 'current'";
+        let old =
+            "updates_per_sample = 2.0\nrm_rebuild = true\n[dpcl]\nmi_pass = 'clean'\nmi_heads = 'current'";
+        let new = "updates = 2.0\nrebuild = true\n[dpcl]\ndisagreement_pass = 'clean'\ndisagreement_heads = 'current'";
         assert_eq!(renewed(old), Ok(new.parse().unwrap()));
         assert_eq!(renewed(new), Ok(new.parse().unwrap()));
         assert_eq!(Config::from_toml(old).unwrap(), Config::from_toml(new).unwrap());

@@ -3,9 +3,7 @@
 //! Loss: mean cross-entropy over the batch, in CutMix form half of the time.
 //! Memory: reservoir. Rate: exponential decay that starts over at every new class.
 
-use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, replay::Replay,
-};
+use super::{Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, replay::Replay};
 use crate::{
     config::OwnKeys,
     error::Result,

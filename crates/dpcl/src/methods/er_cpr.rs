@@ -9,9 +9,7 @@
 //! Departure from the paper: it adds the term to five other methods and never to replay; `weight` is the middle of
 //! its values for CIFAR-100.
 
-use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, replay::Replay,
-};
+use super::{Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, replay::Replay};
 use crate::{
     config::{OwnKeys, Setup, keys},
     error::Result,

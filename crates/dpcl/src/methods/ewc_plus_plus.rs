@@ -15,9 +15,7 @@
 use burn::tensor::{Device, Tensor};
 use dpcl_report::record::Parameters;
 
-use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, replay::Replay,
-};
+use super::{Answers, Core, Knowledge, Method, MethodInfo, Step, batch_loss, forward, replay::Replay};
 use crate::{
     config::{OwnKeys, Setup, keys},
     device,

@@ -7,9 +7,7 @@
 //! It keeps every sample, so the memory budget does not bind it. It answers at the end only: nothing it says before
 //! is evaluated, and forgetting is not defined.
 
-use super::{
-    Answers, Core, Knowledge, Method, MethodInfo, Step, offline::Offline,
-};
+use super::{Answers, Core, Knowledge, Method, MethodInfo, Step, offline::Offline};
 use crate::{
     config::{OwnKeys, Setup, keys},
     error::{Error, Result},

@@ -92,12 +92,7 @@ impl Perturbed {
     ///
     /// # Errors
     /// When activations would be mixed as well as images.
-    pub fn new(
-        setup: &Setup,
-        pfi: Option<PfiConfig>,
-        bsc: Option<BscConfig>,
-        gamma: f64,
-    ) -> Result<Self> {
+    pub fn new(setup: &Setup, pfi: Option<PfiConfig>, bsc: Option<BscConfig>, gamma: f64) -> Result<Self> {
         if pfi.is_some() && setup.cutmix_prob > 0.0 {
             let section = setup.method.section;
             let problem = format!("cannot be combined with `{section}.pfi`: a row would have four labels");

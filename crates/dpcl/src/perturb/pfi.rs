@@ -55,7 +55,10 @@ keys! {
 
 fn refuse_no_depth(keys: &PfiConfig) -> Result<()> {
     if keys.layers.is_empty() {
-        return Err(Error::bad_key("layers", format!("must name depths between 0 and {DEEPEST}, and names none")));
+        return Err(Error::bad_key(
+            "layers",
+            format!("must name depths between 0 and {DEEPEST}, and names none"),
+        ));
     }
     Ok(())
 }

@@ -74,15 +74,9 @@ pub const RATES: &[RateInfo] = &[
     RateInfo {
         name: "exp-reset",
         about: "decays by a constant factor at every step, starts over at every new class",
-        build: |setup| {
-            Box::new(ExpReset::new(setup.lr, setup.lr_decay, setup.lr_reset_on_new_class))
-        },
+        build: |setup| Box::new(ExpReset::new(setup.lr, setup.lr_decay, setup.lr_reset_on_new_class)),
     },
-    RateInfo {
-        name: "constant",
-        about: "never changes",
-        build: |setup| Box::new(Constant::new(setup.lr)),
-    },
+    RateInfo { name: "constant", about: "never changes", build: |setup| Box::new(Constant::new(setup.lr)) },
     RateInfo {
         name: "clib",
         about: "two neighbouring rates take turns; the pair moves towards the one stored samples gain more from",
