@@ -164,7 +164,7 @@ impl Conductor<'_> {
         let mut config = planned.config.clone();
         config.settings.threads = self.shares.threads;
         let order = Order {
-            config: config.to_toml(),
+            config: config.to_toml()?,
             folder: planned.folder.path().to_owned(),
             command: self.asked.command.to_owned(),
             every: self.asked.every.to_string(),

@@ -116,6 +116,7 @@ fn code(error: &anyhow::Error) -> u8 {
             Some(
                 E::BadKey { .. }
                 | E::BadConfig { .. }
+                | E::UnknownKey { .. }
                 | E::UnknownName { .. }
                 | E::OtherConfig { .. }
                 | E::BadInstructionSet(_),

@@ -2,7 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use dpcl::{Checkpoint, folder::RunFolder};
+use dpcl::{
+    Checkpoint,
+    config::{Role, role_of},
+    folder::RunFolder,
+};
 use toml::{Table, Value};
 
 use crate::{
@@ -13,30 +17,16 @@ use crate::{
 /// Name of the grid of a learner that is taken further, unless it is given another.
 pub const NAME: &str = "further";
 
-/// Keys that speak of the data a checkpoint was made on, not of its learner.
-const OF_THE_STREAM: [&str; 16] = [
-    "label",
-    "dataset",
-    "data_dir",
-    "scenario",
-    "tasks",
-    "n",
-    "m",
-    "blurry_order",
-    "superclass_order",
-    "classes",
-    "per_class",
-    "first_tasks",
-    "holdout",
-    "split",
-    "weights",
-    "from_checksum",
-];
-
-/// The keys of a checkpoint's learner, as the lowest layer of a configuration.
+/// The keys of a checkpoint's learner, as the lowest layer of a configuration: not those of the data it was made on, nor
+/// of what it began with itself.
 pub fn keys(from: &Path) -> anyhow::Result<Table> {
-    let mut table = Checkpoint::read(from)?.config.to_table();
-    table.retain(|key, _| !OF_THE_STREAM.contains(&key) && key != "threads");
+    let mut table = Checkpoint::read(from)?.config.to_table()?;
+    table.retain(|key, _| match role_of(key) {
+        Role::Learning | Role::Incidental => true,
+        // Whether damaged images are passed over is a habit of those who run it, whatever the data.
+        Role::Stream => key == "on_bad_image",
+        Role::Origin | Role::Name | Role::Surroundings => false,
+    });
     let path = from.to_str().ok_or_else(|| Usage::new("`--from` must be a path that is valid Unicode"))?;
     table.insert("from".into(), Value::from(path));
     Ok(table)
@@ -51,9 +41,10 @@ pub fn resume(folder: &Path, flags: &Table, wishes: &Wishes) -> anyhow::Result<G
         if let Some(Value::String(data)) = flags.get("data_dir") {
             config.settings.data_dir = Some(data.into());
         }
+        let setup = config.check()?;
         let title = path.canonicalize().unwrap_or_else(|_| path.clone());
         let title = title.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        grid.runs.push(Planned { title, folder, config });
+        grid.runs.push(Planned { title, folder, config, setup });
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.map_or_else(|| PathBuf::from("."), PathBuf::from);
         let parent = if path == Path::new(".") { PathBuf::from("..") } else { parent };

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context;
-use dpcl::{Config, data, folder::RunFolder};
+use dpcl::{Config, Setup, data, folder::RunFolder};
 use toml::{Table, Value};
 
 use crate::{
@@ -42,8 +42,10 @@ pub struct Planned {
     pub title: String,
     /// Where its record goes.
     pub folder: RunFolder,
-    /// Its configuration, every default that does not need the data filled in.
+    /// Its configuration as it was asked for: what is left open, the run settles with its data.
     pub config: Config,
+    /// The same, settled as far as can be without data.
+    pub setup: Setup,
 }
 
 /// Every run asked for, in order.
@@ -179,15 +181,15 @@ fn laid(source: &Table, variant: &Table, above: &Table) -> anyhow::Result<Table>
 }
 
 fn planned(table: &Table, out: &Path, name: &str) -> anyhow::Result<Planned> {
-    let config = Config::from_table(table.clone()).map_err(|error| explain_unknown(table, error))?;
-    let mut config = config.resolve()?;
+    let mut config = Config::from_table(table.clone()).map_err(keys::explain_unknown)?;
     let settings = &mut config.settings;
     if data::info(&settings.dataset)?.needs_directory && settings.data_dir.is_none() {
         settings.data_dir = Some(data_dir());
     }
-    let folder = RunFolder::new(out, name, &config);
+    let setup = config.check().map_err(keys::explain_unknown)?;
+    let folder = RunFolder::new(out, name, &setup);
     let title = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
-    Ok(Planned { title: title.unwrap_or_default(), folder, config })
+    Ok(Planned { title: title.unwrap_or_default(), folder, config, setup })
 }
 
 /// Where data sets lie unless a flag or a file says otherwise.
@@ -233,23 +235,6 @@ fn count(table: &mut Table, key: &str) -> anyhow::Result<Option<usize>> {
         Some(Value::Integer(number)) if number >= 0 => Ok(usize::try_from(number).ok().filter(|&n| n > 0)),
         Some(_) => Err(dpcl::Error::bad_key(key, "must be a whole number").into()),
     }
-}
-
-/// Says which keys exist, the one that was probably meant first.
-fn explain_unknown(table: &Table, error: dpcl::Error) -> anyhow::Error {
-    let (known, sections) = (keys::known(), dpcl::methods::section_names());
-    let unknown =
-        table.keys().find(|key| !known.contains(&key.as_str()) && !sections.contains(&key.as_str()));
-    let Some(unknown) = unknown.filter(|_| matches!(error, dpcl::Error::BadConfig { .. })) else {
-        return error.into();
-    };
-    let valid =
-        format!("valid keys: {}; tables of a method's own keys: {}", known.join(", "), sections.join(", "));
-    let hint = match keys::closest(unknown) {
-        Some(key) => format!("did you mean `{key}`? {valid}"),
-        None => valid,
-    };
-    Usage::with_hint(format!("unknown configuration key `{unknown}`"), hint).into()
 }
 
 fn refuse_shared_folders(runs: &[Planned]) -> anyhow::Result<()> {

@@ -1,56 +1,67 @@
-//! The names of a configuration's keys, taken from the type that reads them, so that no list can fall behind it.
+//! The names of a configuration's keys, and which was meant by one that is none of them.
 
-use dpcl::Settings;
-use serde::{Deserialize, Deserializer, de};
+use dpcl::{Error, Settings, config::Keys as _, methods};
+
+use crate::failure::Usage;
 
 /// Keys that speak about a grid as a whole: a file may set them, what stands for a method in a grid may not.
 pub const OF_GRIDS: [&str; 6] = ["seed", "seeds", "threads", "name", "out", "jobs"];
 
 /// Keys common to all methods, then those only grids have.
 pub fn known() -> Vec<&'static str> {
-    let mut fields = Fields(&[]);
-    // Reading always fails: it only goes as far as asking for the fields.
-    let _ = Settings::deserialize(&mut fields);
-    let only_of_grids = OF_GRIDS.into_iter().filter(|key| !fields.0.contains(key));
-    fields.0.iter().copied().chain(only_of_grids).collect()
+    let mut known: Vec<&str> = Settings::keys().into_iter().map(|key| key.name).collect();
+    let only_of_grids: Vec<&str> = OF_GRIDS.into_iter().filter(|key| !known.contains(key)).collect();
+    known.extend(only_of_grids);
+    known
 }
 
-/// The key that was probably meant.
-pub fn closest(wrong: &str) -> Option<&'static str> {
-    let scored = known().into_iter().map(|key| (strsim::jaro_winkler(key, wrong), key));
+/// Says which keys exist, the one that was probably meant first.
+pub fn explain_unknown(error: Error) -> anyhow::Error {
+    let Error::UnknownKey { key, known: siblings } = &error else { return error.into() };
+    let of_a_method = key.contains('.');
+    let valid = if of_a_method {
+        format!("valid keys: {}", siblings.join(", "))
+    } else {
+        let tables: Vec<&str> = methods::all().iter().map(|info| info.section).collect();
+        let known = known().join(", ");
+        format!("valid keys: {known}; tables of a method's own keys: {}", tables.join(", "))
+    };
+    let meant = if of_a_method { closest(key, siblings) } else { own(key).or(closest(key, &known())) };
+    let hint = match meant {
+        Some(meant) => format!("did you mean `{meant}`? {valid}"),
+        None => valid,
+    };
+    Usage::with_hint(error.to_string(), hint).into()
+}
+
+/// A method's own key of that name.
+fn own(name: &str) -> Option<String> {
+    let has = |info: &&methods::MethodInfo| (info.keys.list)().iter().any(|key| key.name == name);
+    methods::all().into_iter().find(has).map(|info| format!("{}.{name}", info.section))
+}
+
+fn closest(wrong: &str, known: &[impl AsRef<str>]) -> Option<String> {
+    let scored =
+        known.iter().map(|key| (strsim::jaro_winkler(tail(key.as_ref()), tail(wrong)), key.as_ref()));
     let close = scored.filter(|(likeness, _)| *likeness > 0.85);
-    close.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, key)| key)
+    close.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, key)| key.to_owned())
 }
 
-/// A source of nothing that remembers which fields it was asked for.
-struct Fields(&'static [&'static str]);
-
-impl<'de> Deserializer<'de> for &mut Fields {
-    type Error = de::value::Error;
-
-    fn deserialize_any<V: de::Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Self::Error> {
-        Err(de::Error::custom("only fields are read here"))
-    }
-
-    fn deserialize_struct<V: de::Visitor<'de>>(
-        self,
-        _name: &'static str,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Self::Error> {
-        self.0 = fields;
-        self.deserialize_any(visitor)
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
-        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
-    }
+/// The key without its table.
+fn tail(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::Failure;
+
+    fn hint(key: &str, known: &[&str]) -> String {
+        let known = known.iter().map(ToString::to_string).collect();
+        let error = explain_unknown(Error::UnknownKey { key: key.into(), known });
+        Failure::from(&error).hints.concat()
+    }
 
     #[test]
     fn keys_of_runs_and_of_grids_are_known() {
@@ -61,8 +72,12 @@ mod tests {
 
     #[test]
     fn a_slip_of_the_pen_is_understood() {
-        assert_eq!(closest("memmory"), Some("memory"));
-        assert_eq!(closest("eval-period"), Some("eval_period"));
-        assert_eq!(closest("xyz"), None);
+        assert!(hint("memmory", &[]).starts_with("did you mean `memory`?"));
+        assert!(hint("eval-period", &[]).starts_with("did you mean `eval_period`?"));
+        assert!(hint("xyz", &[]).starts_with("valid keys: method, "));
+        assert!(
+            hint("dpcl.sigma", &["dpcl.heads", "dpcl.sigma_a"]).starts_with("did you mean `dpcl.sigma_a`?")
+        );
+        assert!(hint("candidates", &[]).starts_with("did you mean `mir.candidates`?"));
     }
 }

@@ -33,15 +33,17 @@ pub fn read(asked: &str) -> anyhow::Result<Source> {
     Ok(Source { name: name.unwrap_or_else(|| asked.to_owned()), table: parse(&text, asked)? })
 }
 
+/// The keys in a text, in today's spelling.
 fn parse(text: &str, origin: &str) -> anyhow::Result<Table> {
-    text.parse::<Table>().map_err(|error| {
+    let mut table = text.parse::<Table>().map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
         Usage::with_hint(
             format!("{origin}, line {line}: {}", error.message()),
             "a configuration is TOML: `key = value` lines, strings in double quotes",
         )
-        .into()
-    })
+    })?;
+    dpcl::config::renew(&mut table).with_context(|| origin.to_owned())?;
+    Ok(table)
 }
 
 /// Lays what was said on the command line over a file or preset. A network named there comes with its own width and
@@ -56,26 +58,13 @@ pub fn lay_over_source(below: &mut Table, above: Table) {
 
 /// Lays `above` over `below`, tables key by key. `seed` and `seeds` are two ways to say one thing, so either replaces
 /// the other.
-pub fn lay(below: &mut Table, mut above: Table) {
-    spell_out(below);
-    spell_out(&mut above);
+pub fn lay(below: &mut Table, above: Table) {
     for (one, other) in [("seed", "seeds"), ("seeds", "seed")] {
         if above.contains_key(one) && !above.contains_key(other) {
             below.remove(other);
         }
     }
     merge(below, above);
-}
-
-/// Gives a key that has two names its own. A table with both is left for the reader of configurations to refuse.
-fn spell_out(table: &mut Table) {
-    const ALIAS: &str = "updates_per_sample";
-    const KEY: &str = "updates";
-    if !table.contains_key(KEY)
-        && let Some(value) = table.remove(ALIAS)
-    {
-        table.insert(KEY.to_owned(), value);
-    }
 }
 
 fn merge(below: &mut Table, above: Table) {
@@ -113,7 +102,8 @@ pub fn assignments(list: &[String]) -> anyhow::Result<Table> {
         let value = parts.iter().rev().fold(value_of(value.trim()), |value, part| {
             Value::Table(Table::from_iter([((*part).to_owned(), value)]))
         });
-        if let Value::Table(assigned) = value {
+        if let Value::Table(mut assigned) = value {
+            dpcl::config::renew(&mut assigned)?;
             lay(&mut table, assigned);
         }
     }
@@ -164,12 +154,15 @@ mod tests {
 
     #[test]
     fn both_names_of_a_key_mean_the_same_key() {
-        let mut below = table("updates = 1.0");
-        lay(&mut below, table("updates_per_sample = 2"));
-        assert_eq!(below, table("updates = 2"));
-        let mut below = table("updates_per_sample = 2");
+        let mut below = parse("updates = 1.0\n[dpcl]\nmi_pass = 'train'", "a file").unwrap();
+        let above = ["updates_per_sample=2", "dpcl.disagreement_pass=clean"].map(String::from);
+        lay(&mut below, assignments(&above).unwrap());
+        assert_eq!(below, table("updates = 2\n[dpcl]\ndisagreement_pass = 'clean'"));
+        let mut below = parse("updates_per_sample = 2", "a file").unwrap();
         lay(&mut below, table("updates = 3"));
         assert_eq!(below, table("updates = 3"));
+        let both = parse("updates = 1.0\nupdates_per_sample = 2", "a file").unwrap_err();
+        assert!(format!("{both:#}").contains("only one of the two"), "{both:#}");
     }
 
     #[test]

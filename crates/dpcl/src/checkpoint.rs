@@ -145,7 +145,7 @@ impl Checkpoint {
     /// What the learner is in this moment. Copies every array.
     pub fn of(learner: &Learner) -> Self {
         Self {
-            config: learner.config().clone(),
+            config: learner.config(),
             shape: learner.shape(),
             classes: Vec::new(),
             state: learner.state(),

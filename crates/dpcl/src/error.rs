@@ -70,11 +70,20 @@ pub enum Error {
         problem: String,
     },
 
-    /// A configuration that cannot be read at all: not TOML, an unknown key, a value of another type.
+    /// A configuration that is not TOML.
     #[error("configuration: {problem}")]
     BadConfig {
-        /// What the reader of the configuration said, the offending key included.
+        /// What the reader of the configuration said.
         problem: String,
+    },
+
+    /// A key that no configuration has.
+    #[error("unknown configuration key `{key}`")]
+    UnknownKey {
+        /// The key, dotted as in a configuration file.
+        key: String,
+        /// The keys that its table may have, dotted.
+        known: Vec<String>,
     },
 
     /// A name that no registered thing has.
@@ -233,15 +242,6 @@ impl Error {
         Self::BadKey { key: key.into(), problem: problem.into() }
     }
 
-    /// A configuration that cannot be read, with the method tables that are allowed beside the common keys.
-    pub fn bad_config(error: &toml::de::Error, sections: &[&str]) -> Self {
-        let mut problem = error.message().to_owned();
-        if problem.contains("unknown field") && !sections.is_empty() {
-            problem = format!("{problem}; or a table of a method's own keys: {}", sections.join(", "));
-        }
-        Self::BadConfig { problem }
-    }
-
     /// What the reader can do about it, where we know.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -253,6 +253,7 @@ impl Error {
                 Some(format!("{first}; or go on without such images with `--on-bad-image skip`"))
             }
             Self::BadCheckpoint { flaw, .. } => Some(flaw.hint()),
+            Self::UnknownKey { known, .. } => Some(format!("valid keys: {}", known.join(", "))),
             Self::UnknownName { known, .. } => Some(format!("known names: {}", known.join(", "))),
             Self::OtherConfig { .. } => {
                 Some("give another `--name` or `--out`; records are never overwritten".into())

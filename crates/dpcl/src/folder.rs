@@ -20,7 +20,7 @@ use dpcl_report::{
 };
 
 use crate::{
-    config::{Config, NEUTRAL_KEYS},
+    config::{Config, Role, Setup, role_of},
     disk::{sync_folder_of, write_whole},
     error::{Error, Result},
 };
@@ -46,10 +46,8 @@ pub struct RunFolder {
 
 impl RunFolder {
     /// `<out>/<name>/<label>-seed<k>`.
-    pub fn new(out: &Path, name: &str, config: &Config) -> Self {
-        let settings = &config.settings;
-        let label = settings.label.as_deref().unwrap_or(&settings.method);
-        Self { path: out.join(name).join(format!("{label}-seed{}", settings.seed)) }
+    pub fn new(out: &Path, name: &str, setup: &Setup) -> Self {
+        Self { path: out.join(name).join(format!("{}-seed{}", setup.label, setup.seed)) }
     }
 
     /// The folder at a known place.
@@ -62,11 +60,12 @@ impl RunFolder {
         &self.path
     }
 
-    /// What it holds for this (resolved) configuration.
+    /// What it holds for this configuration. Values that only opening the data settles are not compared where nobody
+    /// has opened them.
     ///
     /// # Errors
     /// When it belongs to another configuration or cannot be read.
-    pub fn status(&self, config: &Config) -> Result<Status> {
+    pub fn status(&self, setup: &Setup) -> Result<Status> {
         let path = self.path.join(CONFIG_FILE);
         if !path.exists() {
             return match [EVENTS_FILE, RESULT_FILE].iter().find(|file| self.path.join(file).exists()) {
@@ -76,7 +75,7 @@ impl RunFolder {
                 }
             };
         }
-        if let Some(key) = difference(self.stored()?, config) {
+        if let Some(key) = difference(self.stored()?, setup) {
             return Err(Error::OtherConfig { path: self.path.clone(), key });
         }
         let result = self.path.join(RESULT_FILE);
@@ -117,14 +116,14 @@ impl RunFolder {
     ///
     /// # Errors
     /// When the run is finished, the folder belongs to another configuration or it cannot be written.
-    pub fn begin(&self, config: &Config, command: Option<&str>) -> Result<EventLog> {
-        self.refuse_finished(config)?;
+    pub fn begin(&self, setup: &Setup, command: Option<&str>) -> Result<EventLog> {
+        self.refuse_finished(setup)?;
         let write = |action, path: &Path, source| Error::io(action, path, source);
         fs::create_dir_all(&self.path).map_err(|source| write("create", &self.path, source))?;
         let path = self.path.join(CONFIG_FILE);
         if !path.exists() {
             let command = command.map(|command| format!("# command: {command}\n")).unwrap_or_default();
-            write_whole(&path, (command + &config.to_toml()).as_bytes())?;
+            write_whole(&path, (command + &setup.to_toml()).as_bytes())?;
         }
         let path = self.log_path();
         if path.exists() {
@@ -217,8 +216,8 @@ impl RunFolder {
     ///
     /// # Errors
     /// When it did, or the folder belongs to another configuration.
-    pub fn refuse_finished(&self, config: &Config) -> Result<()> {
-        match self.status(config)? {
+    pub fn refuse_finished(&self, setup: &Setup) -> Result<()> {
+        match self.status(setup)? {
             Status::Finished(_) => Err(self.finished()),
             Status::Missing | Status::Begun => Ok(()),
         }
@@ -261,22 +260,24 @@ impl EventLog {
     }
 }
 
-/// The first key, dotted, in which a stored configuration differs from a resolved one, results-neutral keys aside.
-pub(crate) fn difference(stored: toml::Table, wanted: &Config) -> Option<String> {
-    first_difference(&complete(stored), &complete(wanted.to_table()))
+/// The first key, dotted, in which a stored configuration differs from a setup, surroundings aside.
+pub(crate) fn difference(stored: toml::Table, wanted: &Setup) -> Option<String> {
+    let mut stored = complete(stored);
+    stored.retain(|key, _| !wanted.is_open(key));
+    first_difference(&stored, &wanted.to_table())
 }
 
-/// The table with keys it lacks at their defaults, so that a record from before a key existed is still recognised.
-/// One that cannot be read or run is left as it is.
+/// The table in today's spelling, with keys it lacks at their defaults, so that a record from before a key existed is
+/// still recognised. One that cannot be read or run is left as it is.
 fn complete(table: toml::Table) -> toml::Table {
-    let config = Config::from_table(table.clone()).and_then(|config| config.resolve());
-    config.map_or(table, |config| config.to_table())
+    let setup = Config::from_table(table.clone()).and_then(|config| config.check());
+    setup.map_or(table, |setup| setup.to_table())
 }
 
-/// The first key, dotted, in which two configurations differ, results-neutral keys aside.
+/// The first key, dotted, in which two configurations differ, surroundings aside.
 fn first_difference(stored: &toml::Table, wanted: &toml::Table) -> Option<String> {
     let keys = stored.keys().chain(wanted.keys());
-    for key in keys.filter(|key| !NEUTRAL_KEYS.contains(&key.as_str())) {
+    for key in keys.filter(|key| role_of(key) != Role::Surroundings) {
         match (stored.get(key), wanted.get(key)) {
             (Some(toml::Value::Table(old)), Some(toml::Value::Table(new))) => {
                 if let Some(inner) = first_difference(old, new) {
@@ -294,37 +295,37 @@ fn first_difference(stored: &toml::Table, wanted: &toml::Table) -> Option<String
 mod tests {
     use super::*;
 
-    fn begun() -> (tempfile::TempDir, RunFolder, Config) {
+    fn begun() -> (tempfile::TempDir, RunFolder, Setup) {
         let place = tempfile::tempdir().unwrap();
         let folder = RunFolder::at(place.path().join("run"));
-        let config = Config::default().resolve().unwrap();
-        folder.begin(&config, None).unwrap().close().unwrap();
-        (place, folder, config)
+        let setup = Config::default().check().unwrap();
+        folder.begin(&setup, None).unwrap().close().unwrap();
+        (place, folder, setup)
     }
 
     #[test]
     fn keys_that_an_older_record_lacks_count_as_their_defaults() {
-        let (_place, folder, config) = begun();
+        let (_place, folder, setup) = begun();
         let path = folder.path().join(CONFIG_FILE);
-        let mut stored = config.to_table();
+        let mut stored = setup.to_table();
         stored.remove("cutmix_alpha").unwrap();
         stored.remove("eval_period").unwrap();
         fs::write(&path, toml::to_string(&stored).unwrap()).unwrap();
-        assert_eq!(folder.status(&config).unwrap(), Status::Begun);
+        assert_eq!(folder.status(&setup).unwrap(), Status::Begun);
 
-        let mut other = config.clone();
-        other.settings.cutmix_alpha = 0.5;
+        let mut other = setup.clone();
+        other.cutmix_alpha = 0.5;
         let refused = folder.status(&other).unwrap_err();
         assert!(matches!(refused, Error::OtherConfig { key, .. } if key == "cutmix_alpha"));
     }
 
     #[test]
     fn a_record_without_its_configuration_is_damaged_not_missing() {
-        let (_place, folder, config) = begun();
+        let (_place, folder, setup) = begun();
         fs::remove_file(folder.path().join(CONFIG_FILE)).unwrap();
-        assert!(matches!(folder.status(&config), Err(Error::BadData { .. })));
-        assert!(matches!(folder.begin(&config, None), Err(Error::BadData { .. })));
+        assert!(matches!(folder.status(&setup), Err(Error::BadData { .. })));
+        assert!(matches!(folder.begin(&setup, None), Err(Error::BadData { .. })));
         fs::remove_file(folder.path().join(EVENTS_FILE)).unwrap();
-        assert_eq!(folder.status(&config).unwrap(), Status::Missing);
+        assert_eq!(folder.status(&setup).unwrap(), Status::Missing);
     }
 }

@@ -14,13 +14,12 @@ use crate::{
     answers::Scores,
     augment::{CutMix, Pipeline},
     batch::Batcher,
-    config::Config,
-    data::{Image, Policy},
+    config::{Config, Setup},
+    data::Image,
     device,
     error::{Error, Result},
     memory::{Memory, Sample},
     method::{Answers, Arrival, Core, Knowledge, Method, Step},
-    methods,
     model::{Architecture, Growth, Model},
     process, weights_file,
 };
@@ -131,7 +130,7 @@ pub struct Prediction {
 
 /// A learner that takes samples one by one and answers at any time.
 pub struct Learner {
-    config: Config,
+    setup: Setup,
     shape: Shape,
     core: Core,
     method: Box<dyn Method>,
@@ -148,37 +147,36 @@ impl Learner {
     /// # Errors
     /// When the configuration or the shape cannot be run, or the file of initial weights cannot be read.
     pub fn new(config: &Config, shape: Shape) -> Result<Self> {
-        let mut learner = Self::blank(config, shape)?;
-        if let Some(path) = &learner.config.settings.weights {
+        Self::of(&Self::setup_for(config, shape)?, shape)
+    }
+
+    /// The same from a configuration that has been checked.
+    ///
+    /// # Errors
+    /// As for [`Learner::new`].
+    pub fn of(setup: &Setup, shape: Shape) -> Result<Self> {
+        let mut learner = Self::blank(setup, shape)?;
+        if let Some(path) = &setup.weights {
             weights_file::load_encoder(Path::new(path), learner.core.model.encoder_mut())?;
         }
         Ok(learner)
     }
 
     /// A learner with freshly drawn weights, whatever file the configuration names.
-    fn blank(config: &Config, shape: Shape) -> Result<Self> {
+    fn blank(setup: &Setup, shape: Shape) -> Result<Self> {
         if shape.channels != 3 || shape.height != shape.width {
             let expected = "square images with 3 colours".into();
             return Err(Error::WrongShape { expected, found: shape.to_string() });
         }
-        let mut config = config.clone();
-        config.settings.size = Some(shape.height);
-        let config = config.resolve()?;
-        let settings = &config.settings;
-        let info = methods::find(&settings.method)?;
-        let device = device::named(&settings.device)?;
-        dpcl_kernels::set_threads(process::threads(settings.threads));
-        let architecture =
-            Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
-        let method = (info.build)(&config)?;
-        let model = Model::new(architecture, method.heads(), settings.seed, &device);
-        let growth = Growth {
-            keep_bias: settings.head_keep_bias,
-            keep_moments: settings.head_keep_adam.unwrap_or(info.keep_adam),
-        };
-        let core = Core { model, batcher: batcher(&config, shape.height), growth };
+        let device = device::named(&setup.device)?;
+        dpcl_kernels::set_threads(process::threads(setup.threads));
+        let architecture = Architecture::named(&setup.model, setup.width, setup.bn_eps, setup.bn_momentum)?;
+        let method = (setup.method.build)(setup)?;
+        let model = Model::new(architecture, method.heads(), setup.seed, &device);
+        let growth = Growth { keep_bias: setup.head_keep_bias, keep_moments: setup.head_keep_adam };
+        let core = Core { model, batcher: batcher(setup), growth };
         Ok(Self {
-            config,
+            setup: setup.clone(),
             shape,
             core,
             method,
@@ -187,6 +185,13 @@ impl Learner {
             samples: 0,
             updates: 0,
         })
+    }
+
+    /// The setup of a learner of images of this shape.
+    fn setup_for(config: &Config, shape: Shape) -> Result<Setup> {
+        let mut config = config.clone();
+        config.settings.size = Some(shape.height);
+        config.check()
     }
 
     /// Takes in one labelled image.
@@ -209,7 +214,7 @@ impl Learner {
         self.check(image)?;
         let task = self.told(task);
         if task.is_none() && self.knowledge() == Knowledge::TaskIds {
-            return Err(Error::NoTask { method: self.config.settings.method.clone() });
+            return Err(Error::NoTask { method: self.setup.method.name.to_owned() });
         }
         let known = self.labels.len();
         let class = *self.numbers.entry(label.clone()).or_insert(known);
@@ -359,9 +364,14 @@ impl Learner {
         self.updates
     }
 
-    /// The resolved configuration.
-    pub fn config(&self) -> &Config {
-        &self.config
+    /// The configuration with every value settled.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// The configuration that it would be made anew with: what a checkpoint holds.
+    pub fn config(&self) -> Config {
+        self.setup.config()
     }
 
     /// Size of the images it takes.
@@ -376,12 +386,12 @@ impl Learner {
 
     /// What the method is told beyond images and labels.
     pub fn knowledge(&self) -> Knowledge {
-        methods::find(&self.config.settings.method).map_or(Knowledge::None, |info| info.knowledge)
+        self.setup.method.knowledge
     }
 
     /// When the method's answers are up to date.
     pub fn answers(&self) -> Answers {
-        methods::find(&self.config.settings.method).map_or(Answers::AnyTime, |info| info.answers)
+        self.setup.method.answers
     }
 
     /// Counts the method wants on record.
@@ -407,16 +417,14 @@ impl Learner {
     }
 }
 
-fn batcher(config: &Config, size: usize) -> Batcher {
-    let settings = &config.settings;
-    let default_policy = if size < 64 { Policy::Cifar10 } else { Policy::Imagenet };
+fn batcher(setup: &Setup) -> Batcher {
     let pipeline = Pipeline {
-        padding: settings.pad_crop.unwrap_or(size / 8),
+        padding: setup.pad_crop,
         flip: true,
-        policy: settings.autoaugment.unwrap_or(default_policy),
-        mean: settings.mean.unwrap_or([0.5; 3]),
-        std: settings.std.unwrap_or([0.25; 3]),
+        policy: setup.autoaugment,
+        mean: setup.mean,
+        std: setup.std,
     };
-    let cutmix = CutMix { probability: settings.cutmix_prob.unwrap_or(0.0), alpha: settings.cutmix_alpha };
-    Batcher::new(pipeline, cutmix, size, settings.seed)
+    let cutmix = CutMix { probability: setup.cutmix_prob, alpha: setup.cutmix_alpha };
+    Batcher::new(pipeline, cutmix, setup.size, setup.seed)
 }

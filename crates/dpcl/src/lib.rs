@@ -69,7 +69,7 @@ pub mod stream;
 mod weights_file;
 
 pub use checkpoint::Checkpoint;
-pub use config::{Config, Settings};
+pub use config::{Config, Settings, Setup};
 pub use data::Image;
 pub use error::{Error, Result};
 pub use learner::{Label, Learner, Observation, Prediction, Shape};

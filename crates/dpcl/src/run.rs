@@ -30,7 +30,7 @@ use telling::last_progress;
 
 use crate::{
     checkpoint::Checkpoint,
-    config::Config,
+    config::{Config, Setup},
     data::{self, Ahead, Dataset},
     error::{Error, Result},
     eval::{Judgement, TestSet},
@@ -42,38 +42,33 @@ use crate::{
 
 /// A run ready to start: configuration complete, data open, stream laid out.
 pub struct Run {
-    config: Config,
+    setup: Setup,
     dataset: Dataset,
     parts: Parts,
     schedule: Schedule,
 }
 
 impl Run {
-    /// Opens the data and lays out the stream. The resolved configuration gets the data set's own values for what it
-    /// leaves open.
+    /// Opens the data and lays out the stream. What the configuration leaves open gets the data set's own values.
     ///
     /// # Errors
     /// When the configuration cannot be run or the data cannot be found or read.
     pub fn open(config: &Config) -> Result<Self> {
-        let mut config = config.resolve()?;
-        let settings = &mut config.settings;
-        let (directory, size) = (settings.data_dir.as_deref(), settings.size);
-        let dataset = data::open_with(&settings.dataset, directory, size, settings.on_bad_image)?;
-        settings.size = Some(dataset.size);
-        settings.mean.get_or_insert(dataset.mean);
-        settings.std.get_or_insert(dataset.std);
-        settings.autoaugment.get_or_insert(dataset.policy);
-        settings.pad_crop.get_or_insert(dataset.padding);
-        further::name_checksum(settings)?;
-        let stream = settings.stream();
+        let asked = config.check()?;
+        let directory = asked.data_dir.as_deref();
+        let dataset = data::open_with(&asked.dataset, directory, Some(asked.size), asked.on_bad_image)?;
+        let mut config = config.clone();
+        further::name_checksum(&mut config.settings)?;
+        let setup = config.check_with(&dataset)?;
+        let stream = setup.stream();
         let parts = stream::cut(&dataset.train.labels, dataset.classes.len(), &stream)?;
-        let schedule = stream::schedule(&dataset, &parts, &stream, settings.seed)?;
-        Ok(Self { config, dataset, parts, schedule })
+        let schedule = stream::schedule(&dataset, &parts, &stream, setup.seed)?;
+        Ok(Self { setup, dataset, parts, schedule })
     }
 
-    /// The configuration with every value named.
-    pub fn config(&self) -> &Config {
-        &self.config
+    /// The configuration with every value settled.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
     }
 
     /// The stream.
@@ -132,7 +127,7 @@ impl Run {
         events: Vec<Event>,
         trail: Trail,
     ) -> Execution<'_> {
-        let test = TestSet::new(&self.dataset, &self.parts, self.config.settings.on_bad_image);
+        let test = TestSet::new(&self.dataset, &self.parts, self.setup.on_bad_image);
         let planned = self.planned(&learner, standing.before.0);
         Execution {
             run: self,
@@ -155,8 +150,7 @@ impl Run {
             Some(*samples)
         };
         let ends: Vec<u64> = self.schedule.tasks.iter().scan(before, end).collect();
-        let updates = self.config.settings.updates.unwrap_or(0.0);
-        let earned = |samples| Credit::earned(samples, updates);
+        let earned = |samples| Credit::earned(samples, self.setup.updates);
         learner
             .planned(&ends)
             .unwrap_or_else(|| earned(ends.last().copied().unwrap_or(before)) - earned(before))
@@ -252,7 +246,7 @@ impl Execution<'_> {
         total: u64,
         watch: &mut Watch<'_>,
     ) -> Result<()> {
-        if self.run.config.settings.online {
+        if self.run.setup.online {
             self.predict_first(image, class)?;
         }
         let observation = self.learner.observe_in(task, image, class).map_err(|error| self.explain(error))?;
@@ -265,7 +259,7 @@ impl Execution<'_> {
         if samples.is_multiple_of((total / PROGRESS_POINTS).max(1)) {
             self.report_steps(watch)?;
         }
-        let period = self.run.config.settings.eval_period.unwrap_or(0);
+        let period = self.run.setup.eval_period;
         if period > 0 && samples.is_multiple_of(period) && self.learner.answers() != Answers::End {
             self.evaluate(EvaluationKind::Period, watch)?;
         }
@@ -300,7 +294,7 @@ impl Execution<'_> {
             standing.peak_memory_bytes = standing.peak_memory_bytes.max(process::peak_memory_bytes());
             let standing = serde_json::to_value(standing).expect("a standing is plain data with string keys");
             Checkpoint {
-                config: self.run.config.clone(),
+                config: self.run.setup.config(),
                 classes: self.run.dataset.classes.clone(),
                 run: Some(standing),
                 ..Checkpoint::of(&self.learner)
@@ -329,7 +323,7 @@ impl Execution<'_> {
                 .collect();
             self.emit(Event::Memory { samples: self.standing.samples, slots }, watch)?;
         }
-        if self.run.config.settings.online {
+        if self.run.setup.online {
             let (samples, correct) = self.standing.online;
             self.emit(Event::Online { samples, correct }, watch)?;
         }

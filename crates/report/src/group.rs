@@ -2,48 +2,14 @@
 //!
 //! Runs of one *setting* (data set, scenario, and every key that shapes the stream) are compared in one table. Runs
 //! of one setting whose configurations differ in nothing but the seed form a *group*, one row, and only these are
-//! averaged. Knows configurations as flat lists of dotted keys; knows no metric.
+//! averaged. The record says which keys make its setting and its group; no key and no metric is known here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::metrics::{AccuracyMatrix, metrics};
+use crate::old_records;
 use crate::read::Record;
 use crate::record::{Event, Metrics, RunResult};
-
-/// Configuration keys that say which stream is learned.
-const STREAM_KEYS: [&str; 13] = [
-    "blurry_order",
-    "classes",
-    "dataset",
-    "first_tasks",
-    "holdout",
-    "m",
-    "n",
-    "on_bad_image",
-    "per_class",
-    "scenario",
-    "split",
-    "superclass_order",
-    "tasks",
-];
-
-/// Configuration keys that change nothing a run learns. The label is compared by itself.
-const INCIDENTAL_KEYS: [&str; 6] = ["command", "data_dir", "label", "online", "seed", "threads"];
-
-/// Keys that the first records lack, each with the value that its absence stands for.
-const LATER_KEYS: [(&str, &str); 11] = [
-    ("on_bad_image", "fail"),
-    ("bic.gamma", "0.1"),
-    ("bic.lr_clamp", "[0.05, 2.0]"),
-    ("bic.lr_lag", "iteration"),
-    ("bic.lr_rule", "text"),
-    ("bic.omega", "1.0526315789473684"),
-    ("clib.gamma", "0.1"),
-    ("clib.lr_clamp", "[0.05, 2.0]"),
-    ("clib.lr_lag", "iteration"),
-    ("clib.lr_rule", "text"),
-    ("clib.omega", "1.0526315789473684"),
-];
 
 /// Dotted keys and their values as text.
 type Config = BTreeMap<String, String>;
@@ -67,10 +33,16 @@ pub struct Run {
 impl Run {
     /// `None` for a run that did not finish.
     pub fn of(record: Record) -> Option<Self> {
-        let result = record.result.clone()?;
+        let mut result = record.result.clone()?;
+        old_records::complete(&mut result, &record.config);
         let metrics = metrics(&record.events);
         let matrix = AccuracyMatrix::of(&record.events);
         Some(Self { record, result, metrics, matrix })
+    }
+
+    /// Whether the record itself said which setting and group it belongs to.
+    fn speaks_for_itself(&self) -> bool {
+        self.record.result.as_ref().is_some_and(|result| !result.group.is_empty())
     }
 
     /// Class names of the data set.
@@ -87,20 +59,6 @@ impl Run {
             Some(Event::Start { task_samples, .. }) => task_samples,
             _ => &[],
         }
-    }
-
-    fn flat_config(&self) -> Config {
-        let mut flat = Config::new();
-        flatten("", &self.record.config, &mut flat);
-        // The result names these even where the configuration leaves them to a default.
-        for (key, value) in [("model", &self.result.model), ("method", &self.result.method)] {
-            flat.entry(key.to_owned()).or_insert_with(|| value.clone());
-        }
-        for (key, value) in LATER_KEYS {
-            flat.entry(key.to_owned()).or_insert_with(|| value.to_owned());
-        }
-        flat.retain(|key, _| !INCIDENTAL_KEYS.contains(&key.as_str()));
-        flat
     }
 }
 
@@ -133,12 +91,6 @@ impl Group {
             ("task-ids", _) => "‡§",
             _ => "§",
         }
-    }
-
-    /// Updates between two measurements of the whole memory, for methods that do not measure after every one.
-    pub fn measuring_period(&self) -> Option<i64> {
-        let period = self.first().record.config.get("imp_period")?.as_integer()?;
-        (period > 1).then_some(period)
     }
 }
 
@@ -183,15 +135,16 @@ impl Setting {
 }
 
 /// Sorts runs into settings and groups; the second part tells of runs left out because their seed is there already.
-pub fn sort(runs: Vec<Run>) -> (Vec<Setting>, Vec<String>) {
+pub fn sort(mut runs: Vec<Run>) -> (Vec<Setting>, Vec<String>) {
+    if runs.iter().any(Run::speaks_for_itself) {
+        runs.iter_mut().for_each(|run| old_records::renew(&mut run.result));
+    }
     let mut notes = Vec::new();
     let mut settings: Named<Named<Vec<Run>>> = BTreeMap::new();
     for run in runs {
-        let (stream, rest): (Config, Config) =
-            run.flat_config().into_iter().partition(|(key, _)| STREAM_KEYS.contains(&key.as_str()));
-        let name = format!("{}, {}", run.result.dataset, run.result.scenario);
-        let groups = settings.entry((name, stream)).or_default();
-        let group = groups.entry((run.result.label.clone(), rest)).or_default();
+        let RunResult { dataset, scenario, label, setting, group, .. } = run.result.clone();
+        let groups = settings.entry((format!("{dataset}, {scenario}"), setting)).or_default();
+        let group = groups.entry((label, group)).or_default();
         match group.iter().find(|other| other.result.seed == run.result.seed) {
             Some(other) => notes.push(repeated(&run, other)),
             None => group.push(run),
@@ -255,17 +208,6 @@ fn distinct_names<'a>(keys: impl Iterator<Item = &'a (String, Config)>) -> Vec<S
         if differing.is_empty() { name.clone() } else { format!("{name} ({})", differing.join(", ")) }
     };
     keys.iter().map(|key| name(key)).collect()
-}
-
-fn flatten(prefix: &str, table: &toml::Table, flat: &mut Config) {
-    for (key, value) in table {
-        let dotted = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-        match value {
-            toml::Value::Table(inner) => flatten(&dotted, inner, flat),
-            toml::Value::String(text) => drop(flat.insert(dotted, text.clone())),
-            other => drop(flat.insert(dotted, other.to_string())),
-        }
-    }
 }
 
 fn plural(count: usize, noun: &str) -> String {

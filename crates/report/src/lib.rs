@@ -20,6 +20,7 @@ pub mod format;
 pub mod group;
 mod html;
 pub mod metrics;
+mod old_records;
 pub mod read;
 pub mod record;
 pub mod reproduce;

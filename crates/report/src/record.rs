@@ -292,6 +292,44 @@ pub struct Metrics {
     pub aurc_disagreement: Option<f64>,
 }
 
+/// What a table has to say below it of a run, or of several that have it in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remark {
+    /// What follows the name of one run.
+    pub one: String,
+    /// What follows the names of several.
+    pub several: String,
+}
+
+impl Remark {
+    /// The whole memory is measured only every so many training steps.
+    pub fn measured_every(updates: u64) -> Self {
+        Self {
+            one: format!("measures its memory every {updates} updates"),
+            several: format!("measure their memory every {updates} updates"),
+        }
+    }
+}
+
+/// A configuration's keys, dotted, with their values as text: what [`RunResult::setting`] and [`RunResult::group`] are
+/// made of.
+pub fn dotted(config: &toml::Table) -> BTreeMap<String, String> {
+    let mut flat = BTreeMap::new();
+    flatten("", config, &mut flat);
+    flat
+}
+
+fn flatten(prefix: &str, table: &toml::Table, flat: &mut BTreeMap<String, String>) {
+    for (key, value) in table {
+        let dotted = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        match value {
+            toml::Value::Table(inner) => flatten(&dotted, inner, flat),
+            toml::Value::String(text) => drop(flat.insert(dotted, text.clone())),
+            other => drop(flat.insert(dotted, other.to_string())),
+        }
+    }
+}
+
 /// `result.json`: the end of a finished run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
@@ -338,6 +376,16 @@ pub struct RunResult {
     pub answers: String,
     /// Program version.
     pub version: String,
+    /// Keys that say which stream was learned, dotted, with their values: runs that differ here are not compared.
+    /// Absent from older records, as is [`RunResult::group`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub setting: BTreeMap<String, String>,
+    /// Keys that say how it was learned: runs that differ here, or in the label, are not averaged.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub group: BTreeMap<String, String>,
+    /// What every table with this run has to say of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<Remark>,
     /// Checksum of the whole record as the run left it, filled in when it is written; empty in early records.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub checksum: String,

@@ -46,6 +46,8 @@ fn checksum(parts: [&[u8]; 3]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::record::{BadImages, FORMAT, Metrics};
 
@@ -71,6 +73,9 @@ mod tests {
             answers: "any-time".into(),
             parameters: None,
             version: "0.1.0".into(),
+            setting: BTreeMap::from([("tasks".into(), "5".into())]),
+            group: BTreeMap::from([("lr".into(), BLANK.into())]),
+            remarks: Vec::new(),
             checksum: String::new(),
         }
     }

@@ -2,10 +2,9 @@
 //!
 //! Every exporter lays out the same [`Table`], so the formats cannot disagree about a number.
 
-use std::collections::BTreeMap;
-
 use crate::format;
 use crate::group::{Group, Run, Setting};
+use crate::record::Remark;
 use crate::statistics::Estimate;
 
 /// One measured quantity.
@@ -276,8 +275,8 @@ fn footnotes(setting: &Setting, columns: &[&str]) -> Vec<String> {
     notes
 }
 
-/// What every table of methods has to say below it: the meaning of the marks that its rows bear, and which methods
-/// seldom measure their memory.
+/// What every table of methods has to say below it: the meaning of the marks that its rows bear, and what records say of
+/// themselves.
 pub fn method_notes(setting: &Setting) -> Vec<String> {
     let meanings = [
         ("†", "is told where tasks end"),
@@ -290,21 +289,24 @@ pub fn method_notes(setting: &Setting) -> Vec<String> {
         .filter(|(mark, _)| borne(mark))
         .map(|(mark, meaning)| format!("{mark} {meaning}"))
         .collect();
-    notes.extend(measuring_notes(setting));
+    notes.extend(remarks(setting));
     notes
 }
 
-/// One note a period: measuring seldom is cheaper than what the papers did.
-fn measuring_notes(setting: &Setting) -> Vec<String> {
-    let mut periods: BTreeMap<i64, Vec<&str>> = BTreeMap::new();
+/// What records say of themselves, each remark once with all who have it.
+fn remarks(setting: &Setting) -> Vec<String> {
+    let mut said: Vec<(&Remark, Vec<&str>)> = Vec::new();
     for group in &setting.groups {
-        if let Some(period) = group.measuring_period() {
-            periods.entry(period).or_default().push(&group.name);
+        for remark in &group.first().result.remarks {
+            match said.iter_mut().find(|(known, _)| *known == remark) {
+                Some((_, names)) => names.push(&group.name),
+                None => said.push((remark, vec![&group.name])),
+            }
         }
     }
-    let note = |(period, names): (i64, Vec<&str>)| {
-        let measures = if names.len() == 1 { "measures its memory" } else { "measure their memory" };
-        format!("{} {measures} every {period} updates", names.join(", "))
+    let note = |(remark, names): (&Remark, Vec<&str>)| {
+        let verb = if names.len() == 1 { &remark.one } else { &remark.several };
+        format!("{} {verb}", names.join(", "))
     };
-    periods.into_iter().map(note).collect()
+    said.into_iter().map(note).collect()
 }

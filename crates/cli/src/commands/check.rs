@@ -1,6 +1,6 @@
 //! `dpcl check`: what a configuration resolves to and what it will cost, without running it.
 
-use dpcl::{Run, methods, model::Architecture, stream::Arrivals};
+use dpcl::{Run, model::Architecture, stream::Arrivals};
 
 use crate::{
     failure,
@@ -36,15 +36,14 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
     let grid = grid::plan(&arguments.configs, &arguments.flags, &Wishes::default())?;
     let mut shown: Vec<(&std::path::Path, &str)> = Vec::new();
     for planned in &grid.runs {
-        let settings = &planned.config.settings;
-        let label = settings.label.as_deref().unwrap_or(&settings.method);
+        let label = planned.setup.label.as_str();
         let folder = planned.folder.path().parent().unwrap_or(planned.folder.path());
         if shown.contains(&(folder, label)) {
             continue;
         }
         shown.push((folder, label));
         let run = Run::open(&planned.config)?;
-        output::data(&format!("# {}\n{}", planned.title, run.config().to_toml()))?;
+        output::data(&format!("# {}\n{}", planned.title, run.setup().to_toml()))?;
         output::talk(summary(planned, &run)?);
     }
     let count = grid.runs.len();
@@ -53,17 +52,16 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 fn summary(planned: &Planned, run: &Run) -> anyhow::Result<String> {
-    let settings = &run.config().settings;
+    let setup = run.setup();
     let schedule = run.schedule();
     let samples: usize = schedule.tasks.iter().map(|task| task.samples.len()).sum();
     let classes: usize = schedule.tasks.iter().map(|task| task.classes.len()).sum();
     let sizes: Vec<String> = schedule.tasks.iter().map(|task| task.samples.len().to_string()).collect();
-    let updates = updates(samples, settings.batch.unwrap_or(16), settings.updates.unwrap_or(0.0));
-    let slots = settings.memory.unwrap_or(0);
+    let updates = updates(samples, setup.batch, setup.updates);
+    let slots = setup.memory;
     let image = run.dataset().size * run.dataset().size * 3;
-    let architecture =
-        Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
-    let heads = (methods::find(&settings.method)?.build)(run.config())?.heads();
+    let architecture = Architecture::named(&setup.model, setup.width, setup.bn_eps, setup.bn_momentum)?;
+    let heads = (setup.method.build)(setup)?.heads();
     let weights = weights(&architecture, heads, classes);
     let heads = if heads == 1 { String::new() } else { format!(" with {heads} heads") };
     Ok([
@@ -73,7 +71,7 @@ fn summary(planned: &Planned, run: &Run) -> anyhow::Result<String> {
             sizes.len(),
             sizes.join(", ")
         ),
-        format!("  learning  {updates} updates of batches of up to {}", settings.batch.unwrap_or(16)),
+        format!("  learning  {updates} updates of batches of up to {}", setup.batch),
         format!("  memory    {slots} slots, {}", megabytes(slots * image)),
         // Weights and two moments each, four bytes a number.
         format!(

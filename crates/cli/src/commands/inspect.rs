@@ -125,7 +125,7 @@ impl Facts<'_> {
             "memory": { "slots": slots, "filled": filled },
             "learning": self.learning(),
             "run": run,
-            "config": config.to_table(),
+            "config": config.to_table().unwrap_or_default(),
         })
     }
 
@@ -151,7 +151,13 @@ impl Facts<'_> {
         lines.extend([String::new(), "learning state:".to_owned()]);
         lines.extend(self.learning().iter().map(|(key, value)| format!("  {key} = {value}")));
         lines.extend([String::new(), "configuration:".to_owned()]);
-        lines.extend(config.to_toml().lines().map(|line| format!("  {line}").trim_end().to_owned()));
+        lines.extend(
+            config
+                .to_toml()
+                .unwrap_or_default()
+                .lines()
+                .map(|line| format!("  {line}").trim_end().to_owned()),
+        );
         lines.join("\n") + "\n"
     }
 }

@@ -1,6 +1,10 @@
 //! `dpcl list`: everything that can be named in a configuration or read in a table.
 
 use clap::ValueEnum;
+use dpcl::{
+    Settings,
+    config::{Key, Keys as _},
+};
 use serde_json::{Value, json};
 
 use crate::{failure, output, presets};
@@ -34,6 +38,7 @@ enum Kind {
     Rates,
     Metrics,
     Presets,
+    Keys,
 }
 
 /// How lists and facts are shown.
@@ -47,15 +52,15 @@ pub enum Format {
 
 /// One thing with a name: what people read, in paragraphs, and further facts for programs.
 struct Entry {
-    name: &'static str,
+    name: String,
     about: String,
     more: Option<String>,
     facts: Value,
 }
 
 impl Entry {
-    fn plain(name: &'static str, about: &str) -> Self {
-        Self { name, about: about.to_owned(), more: None, facts: json!({}) }
+    fn plain(name: &str, about: &str) -> Self {
+        Self { name: name.to_owned(), about: about.to_owned(), more: None, facts: json!({}) }
     }
 }
 
@@ -74,6 +79,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
         }
         Kind::Rates => dpcl::rate::RATES.iter().map(|info| Entry::plain(info.name, info.about)).collect(),
         Kind::Metrics => METRICS.iter().map(|(name, about)| Entry::plain(name, about)).collect(),
+        Kind::Keys => keys(),
         Kind::Presets => {
             presets::PRESETS.iter().map(|preset| Entry::plain(preset.name, preset.about())).collect()
         }
@@ -108,16 +114,49 @@ fn methods() -> Vec<Entry> {
         });
         let departures = info.departures.join("; ");
         let more = (!departures.is_empty()).then(|| format!("departs from its paper: {departures}"));
-        Entry { name: info.name, about: format!("{}{told}{answers}", info.about), more, facts }
+        Entry { name: info.name.to_owned(), about: format!("{}{told}{answers}", info.about), more, facts }
     };
     dpcl::methods::all().into_iter().map(entry).collect()
+}
+
+/// The common keys, then each method's own, dotted.
+fn keys() -> Vec<Entry> {
+    let common = Settings::keys().into_iter().map(|key| key_entry(&key, None));
+    let own = dpcl::methods::all().into_iter().flat_map(|info| {
+        (info.keys.list)().into_iter().map(|key| key_entry(&key, Some(info))).collect::<Vec<_>>()
+    });
+    common.chain(own).collect()
+}
+
+fn key_entry(key: &Key, method: Option<&dpcl::methods::MethodInfo>) -> Entry {
+    let (values, default) = (key.values_text(), key.default_text());
+    let read_by = method.map_or("every method", |info| info.name);
+    let dotted = |name: &str| method.map_or(name.to_owned(), |info| format!("{}.{name}", info.section));
+    let aliases: Vec<String> = key.aliases.iter().map(|alias| dotted(alias)).collect();
+    let flag = key.flag.map(|_| format!("--{}", key.long()));
+    let facts = json!({
+        "values": values,
+        "range": key.range.text(),
+        "default": default,
+        "read_by": read_by,
+        "flag": flag,
+        "old_names": aliases,
+    });
+    let mut more = format!("{values}; default: {default}");
+    if let Some(flag) = flag {
+        more.push_str(&format!("; {flag}"));
+    }
+    if let Some(alias) = aliases.first() {
+        more.push_str(&format!("; once `{alias}`"));
+    }
+    Entry { name: dotted(key.name), about: key.help.clone(), more: Some(more), facts }
 }
 
 fn datasets() -> Vec<Entry> {
     let entry = |info: &dpcl::data::DatasetInfo| {
         let fetch = if info.fetchable { " (`dpcl data fetch`)" } else { "" };
         let facts = serde_json::to_value(info).unwrap_or_default();
-        Entry { name: info.name, about: format!("{}{fetch}", info.about), more: None, facts }
+        Entry { name: info.name.to_owned(), about: format!("{}{fetch}", info.about), more: None, facts }
     };
     dpcl::data::list().iter().map(entry).collect()
 }
@@ -151,7 +190,7 @@ fn text(entries: &[Entry], width: usize) -> String {
     let column = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0) + GAP;
     let mut text = String::new();
     for entry in entries {
-        let mut name = entry.name;
+        let mut name = entry.name.as_str();
         for paragraph in std::iter::once(&entry.about).chain(&entry.more) {
             for line in output::wrap(paragraph, width.saturating_sub(column).max(20)) {
                 text.push_str(&format!("{name:<column$}{line}\n"));
@@ -165,7 +204,7 @@ fn text(entries: &[Entry], width: usize) -> String {
 fn json(entries: &[Entry]) -> String {
     let whole = |entry: &Entry| {
         let mut object = entry.facts.clone();
-        object["name"] = entry.name.into();
+        object["name"] = entry.name.clone().into();
         object["about"] = entry.about.clone().into();
         object
     };

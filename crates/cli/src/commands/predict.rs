@@ -10,7 +10,7 @@ use dpcl::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{failure, output};
+use crate::{failure, flags, output};
 
 /// Ask a saved learner what images show
 #[derive(clap::Args, Debug)]
@@ -29,7 +29,7 @@ pub struct Arguments {
     format: Format,
 
     /// An image that cannot be read: `fail`, or `skip` and go on
-    #[arg(long, value_name = "WHAT", value_parser = OnBadImage::NAMES, default_value = "fail", hide_possible_values = true)]
+    #[arg(long, value_name = "WHAT", value_parser = flags::choice::<OnBadImage>(), default_value = "fail", hide_possible_values = true)]
     on_bad_image: String,
 
     /// Threads [default: as many as there are cores]

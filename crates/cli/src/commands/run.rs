@@ -7,10 +7,9 @@ use std::{
 
 use anyhow::Context;
 use dpcl::{
-    Config, disk,
+    disk,
     folder::{Every, Status},
 };
-use dpcl_report::record::CONFIG_FILE;
 
 use crate::{
     conductor::{self, Asked, Outcome, Shares},
@@ -137,18 +136,7 @@ fn refuse_beside_resume(arguments: &Arguments) -> anyhow::Result<()> {
 /// Compares what a folder holds with what it is to hold, before anything starts. Values that only opening the data
 /// settles are left to the run itself.
 fn refuse_other_configuration(run: &Planned) -> anyhow::Result<()> {
-    let mut wanted = run.config.clone();
-    let stored = std::fs::read_to_string(run.folder.path().join(CONFIG_FILE)).ok();
-    if let Some(stored) = stored.and_then(|text| Config::from_toml(&text).ok()) {
-        let (wanted, stored) = (&mut wanted.settings, stored.settings);
-        wanted.size = wanted.size.or(stored.size);
-        wanted.mean = wanted.mean.or(stored.mean);
-        wanted.std = wanted.std.or(stored.std);
-        wanted.autoaugment = wanted.autoaugment.or(stored.autoaugment);
-        wanted.pad_crop = wanted.pad_crop.or(stored.pad_crop);
-        wanted.from_checksum = wanted.from_checksum.take().or(stored.from_checksum);
-    }
-    match run.folder.status(&wanted)? {
+    match run.folder.status(&run.setup)? {
         Status::Missing | Status::Begun | Status::Finished(_) => Ok(()),
     }
 }
@@ -231,11 +219,11 @@ fn tell_failures(runs: &[Planned], outcomes: &[Outcome]) -> Vec<Failure> {
 fn next_steps(grid: &Grid) -> String {
     let program = invocation::program();
     let mut steps = Vec::new();
-    let seed = grid.runs.first().map(|run| run.config.settings.seed);
+    let seed = grid.runs.first().map(|run| run.setup.seed);
     let again = invocation::arguments_with("--seeds", "1..3");
     // A resumed grid has the seeds on record.
     let resumed = again.contains("--resume");
-    if !resumed && grid.runs.iter().all(|run| Some(run.config.settings.seed) == seed) {
+    if !resumed && grid.runs.iter().all(|run| Some(run.setup.seed) == seed) {
         steps.push(format!("{program} {again}    # mean ± deviation"));
     }
     if grid.folders.iter().all(|folder| folder.ends_with("default")) {

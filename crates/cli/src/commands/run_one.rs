@@ -50,12 +50,12 @@ pub fn execute() -> anyhow::Result<u8> {
 fn perform(order: &Order, stop: &AtomicBool) -> anyhow::Result<Message> {
     let run = Run::open(&Config::from_toml(&order.config)?)?;
     let folder = RunFolder::at(&order.folder);
-    if let Status::Finished(result) = folder.status(run.config())? {
+    if let Status::Finished(result) = folder.status(run.setup())? {
         return Ok(Message::Kept(result));
     }
     let claim = folder.claim()?;
     // Another process may have finished it since.
-    if let Status::Finished(result) = folder.status(run.config())? {
+    if let Status::Finished(result) = folder.status(run.setup())? {
         return Ok(Message::Kept(result));
     }
     let learned = learn(order, &run, (&folder, &claim), stop);

@@ -76,10 +76,8 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
                     return Err(Usage::new("`--split` names files that exist already; leave it out").into());
                 }
                 let run = Run::open(&planned.config)?;
-                let settings = &run.config().settings;
-                let keys = settings.stream();
-                let paths =
-                    stream::export(out, run.dataset(), run.parts(), run.schedule(), &keys, settings.seed)?;
+                let (keys, seed) = (run.setup().stream(), run.setup().seed);
+                let paths = stream::export(out, run.dataset(), run.parts(), run.schedule(), &keys, seed)?;
                 let lines: String = paths.iter().map(|path| format!("{}\n", path.display())).collect();
                 output::data(&lines)?;
             }
@@ -96,7 +94,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 fn describe(run: &Run) -> String {
-    let mut text = format!("seed {}\n", run.config().settings.seed);
+    let mut text = format!("seed {}\n", run.setup().seed);
     for (number, task) in run.schedule().tasks.iter().enumerate() {
         let met: std::collections::BTreeSet<usize> =
             task.samples.iter().map(|&position| run.dataset().train.labels[position]).collect();

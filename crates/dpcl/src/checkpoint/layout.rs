@@ -106,7 +106,7 @@ fn header(checkpoint: &Checkpoint, arrays: &[(&String, &Array)]) -> io::Result<V
         ("program", checkpoint.program.clone()),
         ("isa", checkpoint.isa.clone()),
         ("shape", serde_json::to_string(&checkpoint.shape)?),
-        ("config", checkpoint.config.to_toml()),
+        ("config", checkpoint.config.to_toml().map_err(io::Error::other)?),
         ("classes", serde_json::to_string(&checkpoint.classes)?),
         ("values", serde_json::to_string(&checkpoint.state.values)?),
     ]);

@@ -1,10 +1,9 @@
 //! What to do about an image that cannot be read: its file has gone, or is damaged.
 
-use serde::{Deserialize, Serialize};
+use crate::config::choices;
 
 /// Whether a run goes on without an image that cannot be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnBadImage {
     /// The run stops with an error that names the file.
     #[default]
@@ -14,7 +13,4 @@ pub enum OnBadImage {
     Skip,
 }
 
-impl OnBadImage {
-    /// Both, by the names they have in configurations.
-    pub const NAMES: [&str; 2] = ["fail", "skip"];
-}
+choices!(OnBadImage: Fail = "fail", Skip = "skip");

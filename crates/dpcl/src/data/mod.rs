@@ -7,7 +7,10 @@
 
 use std::{fmt, path::Path, sync::Arc};
 
-use crate::error::{Error, Result};
+use crate::{
+    config::choices,
+    error::{Error, Result},
+};
 
 mod ahead;
 mod bad_image;
@@ -72,7 +75,7 @@ pub struct Split {
 }
 
 /// Which AutoAugment policy suits a data set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// No AutoAugment.
@@ -82,6 +85,8 @@ pub enum Policy {
     /// The policy found on ImageNet.
     Imagenet,
 }
+
+choices!(Policy: None = "none", Cifar10 = "cifar10", Imagenet = "imagenet");
 
 /// Padding before a random crop of the sets whose published results were had with it, whatever the image size.
 const PUBLISHED_PADDING: usize = 4;
@@ -134,6 +139,23 @@ impl fmt::Debug for Dataset {
     }
 }
 
+/// Where a run on a data set starts from unless configured; for published sets, what they were published with.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct Protocol {
+    /// Images of a training batch.
+    pub batch: usize,
+    /// Training steps per stream sample.
+    pub updates: f64,
+    /// Memory slots.
+    pub memory: usize,
+    /// Samples between evaluations.
+    pub eval_period: u64,
+    /// Training steps between measurements of the whole memory, for memories and rates that ask for them.
+    pub imp_period: u64,
+}
+
+const USUAL: Protocol = Protocol { batch: 16, updates: 3.0, memory: 2000, eval_period: 500, imp_period: 1 };
+
 /// What is known of a data set before it is opened.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct DatasetInfo {
@@ -155,6 +177,8 @@ pub struct DatasetInfo {
     pub fetchable: bool,
     /// Whether it is looked for in a directory; if not it is built in.
     pub needs_directory: bool,
+    /// What a run on it starts from unless configured.
+    pub protocol: Protocol,
     #[serde(skip)]
     open: fn(&Path, usize, OnBadImage) -> Result<Dataset>,
     #[serde(skip)]
@@ -171,6 +195,7 @@ const BUILT_IN: DatasetInfo = DatasetInfo {
     any_size: false,
     fetchable: false,
     needs_directory: false,
+    protocol: USUAL,
     open: |_, _, _| embedded::open(),
     is_at: |_| false,
 };
@@ -185,6 +210,7 @@ static REGISTRY: [DatasetInfo; 7] = [
         test: Some(10_000),
         fetchable: true,
         needs_directory: true,
+        protocol: Protocol { updates: 1.0, memory: 500, eval_period: 100, ..USUAL },
         open: |directory, _, _| cifar::open(&cifar::CIFAR10, directory),
         is_at: |path| cifar::CIFAR10.is_in(path) || cifar::CIFAR10.is_archive(path),
         ..BUILT_IN
@@ -232,6 +258,7 @@ static REGISTRY: [DatasetInfo; 7] = [
         size: imagenet::DEFAULT_SIZE,
         any_size: true,
         needs_directory: true,
+        protocol: Protocol { batch: 64, updates: 0.25, eval_period: 2500, imp_period: 10, ..USUAL },
         open: |directory, size, _| imagenet::open(directory, size),
         is_at: imagenet::is_in,
         ..BUILT_IN

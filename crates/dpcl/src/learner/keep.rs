@@ -6,10 +6,9 @@ use std::path::Path;
 use super::{Label, Learner, Shape};
 use crate::{
     checkpoint::Checkpoint,
-    config::Config,
+    config::Setup,
     error::{Error, Result},
     method::Answers,
-    methods,
     model::Architecture,
     state::{Array, Elements, State},
 };
@@ -38,8 +37,9 @@ impl Learner {
 
     /// The learner in a checkpoint.
     pub(crate) fn from_checkpoint(checkpoint: &Checkpoint) -> Result<Self> {
-        refuse_too_large(&checkpoint.config, &checkpoint.state)?;
-        let mut learner = Self::blank(&checkpoint.config, checkpoint.shape)?;
+        let setup = Self::setup_for(&checkpoint.config, checkpoint.shape)?;
+        refuse_too_large(&setup, &checkpoint.state)?;
+        let mut learner = Self::blank(&setup, checkpoint.shape)?;
         learner.restore(&checkpoint.state)?;
         Ok(learner)
     }
@@ -47,7 +47,7 @@ impl Learner {
     /// The learner in a checkpoint under a new configuration, its classes called by other names.
     pub(crate) fn taken_further(
         checkpoint: &Checkpoint,
-        config: &Config,
+        setup: &Setup,
         shape: Shape,
         rename: impl Fn(&Label) -> Label,
     ) -> Result<Self> {
@@ -55,8 +55,8 @@ impl Learner {
             let (expected, found) = (checkpoint.shape.to_string(), shape.to_string());
             return Err(Error::WrongShape { expected, found });
         }
-        refuse_too_large(config, &checkpoint.state)?;
-        let mut learner = Self::blank(config, shape)?;
+        refuse_too_large(setup, &checkpoint.state)?;
+        let mut learner = Self::blank(setup, shape)?;
         learner.restore(&checkpoint.state)?;
         learner.labels = learner.labels.iter().map(rename).collect();
         learner.numbers = learner.labels.iter().cloned().zip(0..).collect();
@@ -105,11 +105,9 @@ impl Learner {
 }
 
 /// Refuses a configuration whose network is larger than what the state holds, before room is made for it.
-fn refuse_too_large(config: &Config, state: &State) -> Result<()> {
-    let settings = config.resolve()?.settings;
-    let architecture =
-        Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
-    let heads = (methods::find(&settings.method)?.build)(&config.resolve()?)?.heads();
+fn refuse_too_large(setup: &Setup, state: &State) -> Result<()> {
+    let architecture = Architecture::named(&setup.model, setup.width, setup.bn_eps, setup.bn_momentum)?;
+    let heads = (setup.method.build)(setup)?.heads();
     let largest = state.arrays.values().map(|array| length(array)).max().unwrap_or(0);
     // The last group's features are what both the widest layer and the heads grow with.
     if architecture.features().saturating_mul(heads) > largest {

@@ -11,6 +11,7 @@ mod pim;
 mod rebuild;
 mod reservoir;
 mod samples;
+mod schemes;
 mod slot_vectors;
 
 pub use balanced::Balanced;
@@ -21,6 +22,8 @@ pub use pim::{Keep, Pim};
 pub use rebuild::{choose, spread, uncertainty};
 pub use reservoir::Reservoir;
 pub use samples::{Sample, Samples};
+pub(crate) use schemes::present_name;
+pub use schemes::{SCHEMES, SchemeInfo};
 pub use slot_vectors::SlotVectors;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -122,45 +125,6 @@ pub trait Scheme: Persist + Send + Sync {
     fn refreshed(&mut self, _losses: &[f64], _changed: &BTreeSet<usize>) {}
 }
 
-/// A scheme that can be named in a configuration.
-pub struct SchemeInfo {
-    /// Name in configurations.
-    pub name: &'static str,
-    /// What it keeps.
-    pub about: &'static str,
-    build: fn() -> Box<dyn Scheme>,
-}
-
-/// Every scheme that can be named.
-pub const SCHEMES: &[SchemeInfo] = &[
-    SchemeInfo {
-        name: "reservoir",
-        about: "every sample of the stream is equally likely to be kept",
-        build: || Box::new(Reservoir::default()),
-    },
-    SchemeInfo {
-        name: "rm",
-        about: "equal shares for all classes; a newcomer replaces a random sample",
-        build: || Box::new(Balanced),
-    },
-    SchemeInfo {
-        name: "cbrs",
-        about: "small classes take slots from the largest; a class that was the largest keeps a reservoir of its own",
-        build: || Box::new(Cbrs::default()),
-    },
-    SchemeInfo {
-        name: "pim",
-        about: "equal shares for all classes; a newcomer replaces a sample the heads disagree on less (dpcl)",
-        build: || Box::new(Pim::default()),
-    },
-    SchemeInfo {
-        name: "clib",
-        about: "equal shares for all classes; a newcomer replaces the sample that training gained least from",
-        build: || Box::<Clib>::default(),
-    },
-    SchemeInfo { name: "none", about: "nothing is kept", build: || Box::new(Nothing) },
-];
-
 /// Fixed slots under one scheme.
 pub struct Memory {
     capacity: usize,
@@ -181,12 +145,7 @@ impl Memory {
     /// # Errors
     /// When no scheme has that name.
     pub fn new(scheme: &str, capacity: usize, seed: u64) -> Result<Self> {
-        let info = SCHEMES.iter().find(|info| info.name == scheme).ok_or_else(|| Error::UnknownName {
-            kind: "memory scheme",
-            name: scheme.to_owned(),
-            known: SCHEMES.iter().map(|info| info.name.to_owned()).collect(),
-        })?;
-        Ok(Self::under((info.build)(), capacity, seed))
+        Ok(Self::under(schemes::build(scheme)?, capacity, seed))
     }
 
     /// An empty memory of `capacity` slots under a scheme that is already set up.

@@ -3,17 +3,15 @@
 //! A newcomer competes with the least disputed sample of the class that holds most slots (the newcomer not counted) and
 //! takes its place if it is more disputed. `keep = low` turns the comparison round.
 
-use serde::{Deserialize, Serialize};
-
 use super::{Chance, Offer, Place, Scheme, View, largest_class};
 use crate::{
+    config::choices,
     error::Result,
     state::{Persist, State},
 };
 
 /// Which samples are worth keeping.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
     /// Those the heads disagree on.
     #[default]
@@ -21,6 +19,8 @@ pub enum Keep {
     /// Those the heads agree on.
     Low,
 }
+
+choices!(Keep: High = "high", Low = "low");
 
 /// Compares a newcomer's disagreement with the history of stored samples.
 #[derive(Clone, Copy, Debug)]

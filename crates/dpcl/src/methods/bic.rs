@@ -10,7 +10,7 @@
 //!
 //! With `pfi` and `bsc` activations and heads are perturbed as in the paper of DPCL: the teacher sees the same
 //! disturbance, α and β are fitted to the mean weights averaged over heads and hold for every drawn head, and the rate
-//! may be `pima`. With `rm_rebuild` the memory is chosen anew at task ends, by the network's own answers, which are not
+//! may be `pima`. With `rebuild` the memory is chosen anew at task ends, by the network's own answers, which are not
 //! corrected.
 //!
 //! Departures from the paper, all but the last those of i-Blurry: the two terms have equal weight; memory is a reservoir
@@ -26,25 +26,23 @@ use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use self::validation::Validation;
-use super::{Method, MethodInfo, REHEARSAL, own_keys, read_keys};
+use super::{Method, MethodInfo, REHEARSAL};
 use crate::{
     answers::{Scores, Votes},
     batch::Batch,
     cache::Cache,
-    config::Config,
+    config::{OwnKeys, Setup, keys},
     data::Image,
     device,
     error::{Error, Result},
     memory::{Memory, Sample},
     method::{Arrival, Core, Knowledge},
     model::{Architecture, Correction, Fit, Frozen, distillation, floats},
-    perturb::{BscConfig, PfiConfig},
     random::Random,
-    rate::{self, PimaConfig, Rate},
+    rate::{self, Rate},
     rehearsal::{
         Rehearsal, Rehearse, Replay, Training,
-        double::{DoublePerturbation, Forward},
-        replay::{rate_name, scheme_name},
+        double::{DoubleKeys, DoublePerturbation, Forward},
     },
     state::{Persist, State},
 };
@@ -60,73 +58,26 @@ pub const INFO: MethodInfo = MethodInfo {
     ],
     knowledge: Knowledge::TaskEnds,
     section: "bic",
-    check: |section| own_keys(section, BicConfig::check),
+    keys: OwnKeys::of::<BicKeys>().mixing(DoubleKeys::mixes),
     build: Bic::build,
     ..REHEARSAL
 };
 
-/// Own keys of `bic`; the defaults are those of the i-Blurry code base.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct BicConfig {
-    /// Share of the memory that is never trained on and fits the correction, at least 0 and below 1.
-    val_frac: f64,
-    /// What logits are divided by when the network is compared with its teacher, above 0.
-    temperature: f64,
-    /// Passes over the samples set aside when the correction is fitted.
-    fit_epochs: usize,
-    /// Learning rate of that fit, above 0.
-    fit_lr: f64,
-    /// Largest norm of the gradient of all weights together, above 0.
-    clip: f64,
-
-    /// Whether training activations are perturbed and mixed, which takes the place of CutMix.
-    pfi: bool,
-    /// How they are perturbed and mixed.
-    #[serde(flatten)]
-    interpolation: PfiConfig,
-    /// Whether there are several heads with distributions; otherwise one plain head.
-    bsc: bool,
-    /// How many heads, and how their distributions are followed.
-    #[serde(flatten)]
-    classifiers: BscConfig,
-    /// How the rate `pima` follows the disagreement of these heads.
-    #[serde(flatten)]
-    pima: PimaConfig,
-}
-
-impl Default for BicConfig {
-    fn default() -> Self {
-        Self {
-            val_frac: 0.1,
-            temperature: 2.0,
-            fit_epochs: 256,
-            fit_lr: 0.001,
-            clip: 10.0,
-            pfi: false,
-            interpolation: PfiConfig::default(),
-            bsc: false,
-            classifiers: BscConfig::default(),
-            pima: PimaConfig::default(),
-        }
-    }
-}
-
-impl BicConfig {
-    fn check(&self) -> Result<()> {
-        if !(0.0..1.0).contains(&self.val_frac) {
-            let problem = format!("must be at least 0 and below 1, not {}", self.val_frac);
-            return Err(Error::bad_key("val_frac", problem));
-        }
-        for (key, value) in [("temperature", self.temperature), ("fit_lr", self.fit_lr), ("clip", self.clip)]
-        {
-            if !(value > 0.0 && value.is_finite()) {
-                return Err(Error::bad_key(key, format!("must be a positive number, not {value}")));
-            }
-        }
-        self.interpolation.check()?;
-        self.classifiers.check()?;
-        self.pima.check()
+keys! {
+    /// Own keys of `bic`; the defaults are those of the i-Blurry code base.
+    struct BicKeys {
+        /// Share of the memory that is never trained on and fits the correction.
+        val_frac: f64 = 0.1, at_least(0), below(1);
+        /// What logits are divided by when the network is compared with its teacher.
+        temperature: f64 = 2.0, above(0);
+        /// Passes over the samples set aside when the correction is fitted.
+        fit_epochs: usize = 256;
+        /// Learning rate of that fit.
+        fit_lr: f64 = 0.001, above(0);
+        /// Largest norm of the gradient of all weights together.
+        clip: f64 = 10.0, above(0);
+        /// Perturbed activations and heads.
+        double: DoubleKeys = DoubleKeys::default();
     }
 }
 
@@ -135,7 +86,7 @@ const FIT_ROWS: usize = 100;
 
 /// Replay with a teacher and corrected answers.
 pub struct Bic {
-    config: BicConfig,
+    keys: BicKeys,
     seed: u64,
     form: (Architecture, Device),
     double: DoublePerturbation,
@@ -162,26 +113,22 @@ struct Task {
 }
 
 impl Bic {
-    fn build(config: &Config) -> Result<Box<dyn Method>> {
-        let own: BicConfig = read_keys(config.sections.get(INFO.section).cloned().unwrap_or_default())?;
-        let settings = &config.settings;
-        let slots = settings.memory.unwrap_or(0);
-        let aside = (own.val_frac * slots as f64).round() as usize;
-        let memory = Memory::new(scheme_name(config)?, slots - aside, settings.seed)?;
-        let architecture =
-            Architecture::named(&settings.model, settings.width, settings.bn_eps, settings.bn_momentum)?;
-        let (pfi, bsc) = (own.pfi.then(|| own.interpolation.clone()), own.bsc.then_some(own.classifiers));
-        let double = DoublePerturbation::new(config, INFO.section, pfi, bsc, own.pima.gamma)?;
-        let rate: Box<dyn Rate> = match double.pima(config, &memory, &own.pima)? {
+    fn build(setup: &Setup) -> Result<Box<dyn Method>> {
+        let own: BicKeys = setup.own();
+        let aside = (own.val_frac * setup.memory as f64).round() as usize;
+        let memory = Memory::new(&setup.memory_scheme, setup.memory - aside, setup.seed)?;
+        let architecture = Architecture::named(&setup.model, setup.width, setup.bn_eps, setup.bn_momentum)?;
+        let double = DoublePerturbation::new(setup, &own.double)?;
+        let rate: Box<dyn Rate> = match double.pima(setup, &memory, &own.double.pima)? {
             Some(pima) => Box::new(pima),
-            None => rate::build(rate_name(config)?, settings)?,
+            None => rate::build(setup)?,
         };
-        let validation = Validation::new(aside, settings.seed);
-        let replay = Replay::with(config, memory, rate)?.setting_aside(validation.most());
+        let validation = Validation::new(aside, setup.seed);
+        let replay = Replay::with(setup, memory, rate)?.setting_aside(validation.most());
         let bic = Self {
-            config: own,
-            seed: settings.seed,
-            form: (architecture, device::named(&settings.device)?),
+            keys: own,
+            seed: setup.seed,
+            form: (architecture, device::named(&setup.device)?),
             double,
             validation,
             teacher: None,
@@ -220,7 +167,7 @@ impl Bic {
         let labels: Vec<usize> = aside.iter().map(|sample| sample.class).collect();
         let images = core.model.images(core.batcher.stored(aside.iter()), core.batcher.size());
         let logits = self.double.heads.mean_logits(core.model.heads(), core.model.features(images));
-        let fit = Fit { epochs: self.config.fit_epochs, batch: FIT_ROWS, rate: self.config.fit_lr };
+        let fit = Fit { epochs: self.keys.fit_epochs, batch: FIT_ROWS, rate: self.keys.fit_lr };
         let mut random = Random::named(self.seed, &format!("bias-fit-{samples}"));
         Some(Correction::fitted(classes.clone(), &logits, &labels, fit, &mut random))
     }
@@ -251,11 +198,11 @@ impl Rehearse for Bic {
         let mut loss = forward.losses.mean();
         if let Some(teacher) = self.teacher.as_ref().filter(|_| self.task.earlier > 0) {
             let taught = taught(teacher, self.task.before.as_ref(), &forward);
-            loss = loss + distillation(forward.logits.clone(), taught, self.config.temperature);
+            loss = loss + distillation(forward.logits.clone(), taught, self.keys.temperature);
         }
 
         let mut outcome = pass.backward(&loss);
-        outcome.clip(self.config.clip);
+        outcome.clip(self.keys.clip);
         let loss = training.apply(outcome, &batch)?;
 
         self.double.learned(training, &batch, forward);

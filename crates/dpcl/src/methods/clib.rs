@@ -12,20 +12,16 @@
 //! Departures from the paper: none in the defaults. Measuring the loss of every stored sample after each step is most
 //! of the cost; `imp_period` makes it rarer.
 
-use serde::{Deserialize, Serialize};
-
-use super::{Method, MethodInfo, REHEARSAL, own_keys, read_keys};
+use super::{Method, MethodInfo, REHEARSAL};
 use crate::{
     batch::Batch,
-    config::Config,
+    config::{OwnKeys, Setup, keys},
     error::{Error, Result},
     memory::{self, Memory},
-    perturb::{BscConfig, PfiConfig},
-    rate::{self, PimaConfig, Rate},
+    rate::{self, Rate},
     rehearsal::{
         Rehearsal, Rehearse, Replay, Training,
-        double::DoublePerturbation,
-        replay::{rate_name, scheme_name},
+        double::{DoubleKeys, DoublePerturbation},
     },
     state::{Persist, State},
 };
@@ -38,60 +34,20 @@ pub const INFO: MethodInfo = MethodInfo {
     memory_scheme: "clib",
     rate: "clib",
     keep_adam: true,
-    check: |section| own_keys(section, ClibConfig::check),
+    keys: OwnKeys::of::<ClibKeys>().mixing(DoubleKeys::mixes),
     build: Clib::build,
     ..REHEARSAL
 };
 
-/// Own keys of `clib`; the defaults are the paper's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct ClibConfig {
-    /// Share of its old score that a stored sample keeps when scores are refreshed, at least 0 and below 1.
-    ema_keep: f64,
-    /// How fast the rate moves.
-    #[serde(flatten)]
-    rate: rate::ClibConfig,
-
-    /// Whether training activations are perturbed and mixed, which takes the place of CutMix.
-    pfi: bool,
-    /// How they are perturbed and mixed.
-    #[serde(flatten)]
-    interpolation: PfiConfig,
-    /// Whether there are several heads with distributions; otherwise one plain head.
-    bsc: bool,
-    /// How many heads, and how their distributions are followed.
-    #[serde(flatten)]
-    classifiers: BscConfig,
-    /// How the rate `pima` follows the disagreement of these heads.
-    #[serde(flatten)]
-    pima: PimaConfig,
-}
-
-impl Default for ClibConfig {
-    fn default() -> Self {
-        Self {
-            ema_keep: memory::Clib::KEEP,
-            rate: rate::ClibConfig::default(),
-            pfi: false,
-            interpolation: PfiConfig::default(),
-            bsc: false,
-            classifiers: BscConfig::default(),
-            pima: PimaConfig::default(),
-        }
-    }
-}
-
-impl ClibConfig {
-    fn check(&self) -> Result<()> {
-        if !(0.0..1.0).contains(&self.ema_keep) {
-            let problem = format!("must be at least 0 and below 1, not {}", self.ema_keep);
-            return Err(Error::bad_key("ema_keep", problem));
-        }
-        self.interpolation.check()?;
-        self.classifiers.check()?;
-        self.pima.check()?;
-        self.rate.check()
+keys! {
+    /// Own keys of `clib`; the defaults are the paper's.
+    struct ClibKeys {
+        /// Share of its old score that a stored sample keeps when scores are refreshed.
+        ema_keep: f64 = memory::Clib::KEEP, at_least(0), below(1);
+        /// How fast the rate moves.
+        rate: rate::ClibConfig = rate::ClibConfig::default();
+        /// Perturbed activations and heads.
+        double: DoubleKeys = DoubleKeys::default();
     }
 }
 
@@ -101,25 +57,23 @@ pub struct Clib {
 }
 
 impl Clib {
-    fn build(config: &Config) -> Result<Box<dyn Method>> {
-        let own: ClibConfig = read_keys(config.sections.get(INFO.section).cloned().unwrap_or_default())?;
-        let settings = &config.settings;
-        let slots = settings.memory.unwrap_or(0);
-        if slots == 0 {
+    fn build(setup: &Setup) -> Result<Box<dyn Method>> {
+        let own: ClibKeys = setup.own();
+        if setup.memory == 0 {
             return Err(Error::bad_key("memory", "must be at least 1: clib trains on memory alone"));
         }
-        let memory = match scheme_name(config)? {
-            "clib" => Memory::under(Box::new(memory::Clib::new(own.ema_keep)), slots, settings.seed),
-            other => Memory::new(other, slots, settings.seed)?,
+        let memory = match setup.memory_scheme.as_str() {
+            "clib" => Memory::under(Box::new(memory::Clib::new(own.ema_keep)), setup.memory, setup.seed),
+            other => Memory::new(other, setup.memory, setup.seed)?,
         };
-        let (pfi, bsc) = (own.pfi.then_some(own.interpolation), own.bsc.then_some(own.classifiers));
-        let double = DoublePerturbation::new(config, INFO.section, pfi, bsc, own.pima.gamma)?;
-        let rate: Box<dyn Rate> = match (double.pima(config, &memory, &own.pima)?, rate_name(config)?) {
+        let double = DoublePerturbation::new(setup, &own.double)?;
+        let rate: Box<dyn Rate> = match (double.pima(setup, &memory, &own.double.pima)?, setup.rate.as_str())
+        {
             (Some(pima), _) => Box::new(pima),
-            (None, "clib") => Box::new(rate::Clib::new(settings.lr, own.rate)),
-            (None, other) => rate::build(other, settings)?,
+            (None, "clib") => Box::new(rate::Clib::new(setup.lr, own.rate)),
+            (None, _) => rate::build(setup)?,
         };
-        Ok(Rehearsal::boxed(Replay::memory_alone(config, memory, rate)?, Self { double }))
+        Ok(Rehearsal::boxed(Replay::memory_alone(setup, memory, rate)?, Self { double }))
     }
 }
 

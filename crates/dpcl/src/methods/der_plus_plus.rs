@@ -13,21 +13,19 @@
 
 use std::ops::Range;
 
-use burn::tensor::Tensor;
-use dpcl_report::record::Parameters;
-use serde::{Deserialize, Serialize};
-
-use super::{MethodInfo, REHEARSAL, own_keys, read_keys};
+use super::{MethodInfo, REHEARSAL};
 use crate::{
     batch::{Batch, Recipe},
-    config::Config,
-    error::{Error, Result},
+    config::{OwnKeys, Setup, keys},
+    error::Result,
     memory::{Memory, Place, SlotVectors},
     method::Core,
     model::{Model, cross_entropy, floats, mixed_cross_entropy, stored_distance},
     rehearsal::{Rehearsal, Rehearse, Replay, Training, forward},
     state::{Persist, State},
 };
+use burn::tensor::Tensor;
+use dpcl_report::record::Parameters;
 
 /// How the method is listed and built.
 pub const INFO: MethodInfo = MethodInfo {
@@ -38,41 +36,25 @@ pub const INFO: MethodInfo = MethodInfo {
         "what is stored is the output on the augmented image in the last step of its buffer",
     ],
     section: "der",
-    check: |section| own_keys(section, DerPlusPlusConfig::check),
-    build: |config| Ok(Rehearsal::boxed(Replay::new(config)?, DerPlusPlus::new(config)?)),
+    keys: OwnKeys::of::<DerPlusPlusKeys>(),
+    build: |setup| Ok(Rehearsal::boxed(Replay::new(setup)?, DerPlusPlus::new(setup))),
     ..REHEARSAL
 };
 
-/// Own keys of `der++`; the defaults are the authors' for CIFAR-100 at 500 slots.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct DerPlusPlusConfig {
-    /// Weight of the stored logits, at least 0; at 0 none are drawn.
-    pub a: f64,
-    /// Weight of the rehearsed labels, at least 0; at 0 none are drawn.
-    pub b: f64,
-}
-
-impl Default for DerPlusPlusConfig {
-    fn default() -> Self {
-        Self { a: 0.3, b: 0.5 }
-    }
-}
-
-impl DerPlusPlusConfig {
-    fn check(&self) -> Result<()> {
-        for (key, weight) in [("a", self.a), ("b", self.b)] {
-            if !(weight >= 0.0 && weight.is_finite()) {
-                return Err(Error::bad_key(key, format!("must be at least 0, not {weight}")));
-            }
-        }
-        Ok(())
+keys! {
+    /// Own keys of `der++`; the defaults are the authors' for CIFAR-100 at 500 slots.
+    #[derive(Copy)]
+    pub struct DerPlusPlusKeys {
+        /// Weight of the stored logits; at 0 none are drawn.
+        a: f64 = 0.3, at_least(0);
+        /// Weight of the rehearsed labels; at 0 none are drawn.
+        b: f64 = 0.5, at_least(0);
     }
 }
 
 /// Experience replay with stored logits.
 pub struct DerPlusPlus {
-    config: DerPlusPlusConfig,
+    keys: DerPlusPlusKeys,
     /// Logits of each stored sample, as wide as the head was when it was stored.
     stored: SlotVectors,
     /// Logits of the stream rows in the last step on them.
@@ -80,22 +62,21 @@ pub struct DerPlusPlus {
 }
 
 impl DerPlusPlus {
-    fn new(config: &Config) -> Result<Self> {
-        let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
+    fn new(setup: &Setup) -> Self {
         let stored = SlotVectors::saved_as("logits", "logit_widths");
-        Ok(Self { config: read_keys(section)?, stored, answers: Vec::new() })
+        Self { keys: setup.own(), stored, answers: Vec::new() }
     }
 }
 
 impl Rehearse for DerPlusPlus {
     fn recipe(&self, rows: usize) -> Recipe {
-        let DerPlusPlusConfig { a, b } = self.config;
+        let DerPlusPlusKeys { a, b } = self.keys;
         let rows_of = |weight: f64| if weight > 0.0 { rows } else { 0 };
         Recipe { mixed: rows_of(b), beside: rows_of(a), candidates: 0 }
     }
 
     fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64> {
-        let DerPlusPlusConfig { a, b } = self.config;
+        let DerPlusPlusKeys { a, b } = self.keys;
         let (stream, labelled) = (batch.stream_rows(), batch.labels.len() - batch.beside);
         let mut pass = training.model.pass();
         let logits = forward(&mut pass, &batch);

@@ -25,11 +25,11 @@ mod config;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use self::config::{DpclConfig, LossSource, MiPass};
-use super::{MethodInfo, REHEARSAL, own_keys, read_keys};
+use self::config::{DisagreementPass, DpclKeys, LossSource};
+use super::{Method, MethodInfo, REHEARSAL};
 use crate::{
     batch::Batch,
-    config::Config,
+    config::{OwnKeys, Setup},
     error::Result,
     memory::{Memory, Pim, Place},
     model::Model,
@@ -37,7 +37,7 @@ use crate::{
     rehearsal::{
         Rehearsal, Rehearse, Replay, Training,
         double::{DoublePerturbation, Forward, RowLosses},
-        replay::{rate_name, refuse_disagreement, scheme_name},
+        replay::refuse_disagreement,
     },
     state::{Persist, State},
 };
@@ -56,14 +56,14 @@ pub const INFO: MethodInfo = MethodInfo {
     ],
     section: "dpcl",
     cutmix: 0.0,
-    check: |section| own_keys(section, DpclConfig::check),
+    keys: OwnKeys::of::<DpclKeys>(),
     build: Dpcl::build,
     ..REHEARSAL
 };
 
 /// Doubly perturbed continual learning.
 pub struct Dpcl {
-    config: DpclConfig,
+    keys: DpclKeys,
     double: DoublePerturbation,
     /// Whether memory or rate want to hear of disagreement.
     measures: bool,
@@ -86,37 +86,35 @@ struct Clean {
 }
 
 impl Dpcl {
-    fn build(config: &Config) -> Result<Box<dyn super::Method>> {
-        let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
-        let own: DpclConfig = read_keys(section)?;
-        let settings = &config.settings;
-        let double = DoublePerturbation::new(config, INFO.section, own.pfi(), own.bsc(), own.pima.gamma)?;
+    fn build(setup: &Setup) -> Result<Box<dyn Method>> {
+        let keys: DpclKeys = setup.own();
+        let double = DoublePerturbation::new(setup, &keys.double)?;
 
-        let slots = settings.memory.unwrap_or(0);
-        let memory = match scheme_name(config)? {
+        let memory = match setup.memory_scheme.as_str() {
             "pim" => {
-                Memory::under(Box::new(Pim::new(own.pim_keep, own.pim_admit_new_class)), slots, settings.seed)
+                let scheme = Pim::new(keys.pim_keep, keys.pim_admit_new_class);
+                Memory::under(Box::new(scheme), setup.memory, setup.seed)
             }
-            other => Memory::new(other, slots, settings.seed)?,
+            other => Memory::new(other, setup.memory, setup.seed)?,
         };
-        let rate: Box<dyn Rate> = match rate_name(config)? {
-            "pima" => Box::new(own.pima.start(settings.lr)),
-            other => rate::build(other, settings)?,
+        let rate: Box<dyn Rate> = match setup.rate.as_str() {
+            "pima" => Box::new(keys.double.pima.start(setup.lr)),
+            _ => rate::build(setup)?,
         };
-        if !double.heads.can_disagree(own.mi_heads) {
-            refuse_disagreement(config, &memory, &*rate)?;
+        if !double.heads.can_disagree(keys.disagreement_heads) {
+            refuse_disagreement(setup, &memory, &*rate)?;
         }
 
         let measures = memory.needs_disagreement() || rate.needs_disagreement();
         let (newcomers, counts) = (Vec::new(), Counts::default());
-        let dpcl = Self { config: own, double, measures, newcomers, counts };
-        Ok(Rehearsal::boxed(Replay::with(config, memory, rate)?, dpcl))
+        let dpcl = Self { keys, double, measures, newcomers, counts };
+        Ok(Rehearsal::boxed(Replay::with(setup, memory, rate)?, dpcl))
     }
 
     /// What the weights before the step make of the rows, if anything is to be measured there.
     fn clean_pass(&self, model: &Model, forward: &Forward) -> Option<Clean> {
-        let for_disagreement = self.measures && self.config.mi_pass == MiPass::Clean;
-        (for_disagreement || self.config.loss_source == LossSource::Clean).then(|| {
+        let for_disagreement = self.measures && self.keys.disagreement_pass == DisagreementPass::Clean;
+        (for_disagreement || self.keys.loss_source == LossSource::Clean).then(|| {
             let features = model.features(forward.images.clone());
             Clean { logits: model.heads().logits(features.clone()), features }
         })
@@ -127,16 +125,16 @@ impl Dpcl {
         if !self.measures {
             return None;
         }
-        let (features, logits) = match (self.config.mi_pass, clean) {
-            (MiPass::Clean, Some(clean)) => (clean.features.clone(), clean.logits.clone()),
+        let (features, logits) = match (self.keys.disagreement_pass, clean) {
+            (DisagreementPass::Clean, Some(clean)) => (clean.features.clone(), clean.logits.clone()),
             _ => (forward.features.clone().inner(), forward.logits.clone().inner()),
         };
-        Some(self.double.heads.disagreement(self.config.mi_heads, features, logits))
+        Some(self.double.heads.disagreement(self.keys.disagreement_heads, features, logits))
     }
 
     /// Moves the running losses of the classes, by the loss that sets their noise.
     fn absorb(&mut self, forward: &Forward, clean: Option<Clean>, batch: &Batch) {
-        match (self.config.loss_source, clean) {
+        match (self.keys.loss_source, clean) {
             (LossSource::Clean, Some(clean)) => {
                 self.double.absorb(&RowLosses::new(clean.logits, batch, None))
             }

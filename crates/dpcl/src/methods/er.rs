@@ -16,7 +16,7 @@ pub const INFO: MethodInfo = MethodInfo {
     name: "er",
     about: "experience replay: rehearse a reservoir of past samples beside the stream",
     section: "er",
-    build: |config| Ok(Rehearsal::boxed(Replay::new(config)?, Er)),
+    build: |setup| Ok(Rehearsal::boxed(Replay::new(setup)?, Er)),
     ..REHEARSAL
 };
 

@@ -9,13 +9,11 @@
 //! Departure from the paper: it adds the term to five other methods and never to replay; `weight` is the middle of
 //! its values for CIFAR-100.
 
-use serde::{Deserialize, Serialize};
-
-use super::{MethodInfo, REHEARSAL, own_keys, read_keys};
+use super::{MethodInfo, REHEARSAL};
 use crate::{
     batch::Batch,
-    config::Config,
-    error::{Error, Result},
+    config::{OwnKeys, keys},
+    error::Result,
     model::mean_entropy,
     rehearsal::{Rehearsal, Rehearse, Replay, Training, batch_loss, forward},
     state::Persist,
@@ -27,51 +25,30 @@ pub const INFO: MethodInfo = MethodInfo {
     about: "experience replay whose answers are pulled towards doubt",
     departures: &["the paper adds its term to five other methods, never to replay"],
     section: "cpr",
-    check: |section| own_keys(section, ErCprConfig::check),
-    build: |config| Ok(Rehearsal::boxed(Replay::new(config)?, ErCpr::new(config)?)),
+    keys: OwnKeys::of::<ErCprKeys>(),
+    build: |setup| Ok(Rehearsal::boxed(Replay::new(setup)?, ErCpr { keys: setup.own() })),
     ..REHEARSAL
 };
 
-/// Own keys of `er-cpr`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ErCprConfig {
-    /// Weight of the entropy (w), at least 0; 0 is experience replay.
-    pub weight: f64,
-}
-
-impl Default for ErCprConfig {
-    fn default() -> Self {
-        Self { weight: 0.5 }
-    }
-}
-
-impl ErCprConfig {
-    fn check(&self) -> Result<()> {
-        if !(self.weight >= 0.0 && self.weight.is_finite()) {
-            return Err(Error::bad_key("weight", format!("must be at least 0, not {}", self.weight)));
-        }
-        Ok(())
+keys! {
+    /// Own keys of `er-cpr`.
+    #[derive(Copy)]
+    pub struct ErCprKeys {
+        /// Weight of the entropy (w); 0 is experience replay.
+        weight: f64 = 0.5, at_least(0);
     }
 }
 
 /// Experience replay that rewards doubt.
 pub struct ErCpr {
-    config: ErCprConfig,
-}
-
-impl ErCpr {
-    fn new(config: &Config) -> Result<Self> {
-        let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
-        Ok(Self { config: read_keys(section)? })
-    }
+    keys: ErCprKeys,
 }
 
 impl Rehearse for ErCpr {
     fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64> {
         let mut pass = training.model.pass();
         let logits = forward(&mut pass, &batch);
-        let doubt = mean_entropy(logits.clone()).mul_scalar(self.config.weight);
+        let doubt = mean_entropy(logits.clone()).mul_scalar(self.keys.weight);
         let loss = batch_loss(logits, &batch) - doubt;
 
         training.step(pass, &loss, &batch)

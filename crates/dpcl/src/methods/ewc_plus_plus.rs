@@ -12,14 +12,10 @@
 //! nor normalised; a matrix whose F is still all zero takes g² whole; one whose g is not finite is passed over. The
 //! second paper's code also skips the first step of all, by an accident of its framework, which is not repeated here.
 
-use burn::tensor::{Device, Tensor};
-use dpcl_report::record::Parameters;
-use serde::{Deserialize, Serialize};
-
-use super::{MethodInfo, REHEARSAL, own_keys, read_keys};
+use super::{MethodInfo, REHEARSAL};
 use crate::{
     batch::Batch,
-    config::Config,
+    config::{OwnKeys, Setup, keys},
     device,
     error::{Error, Result},
     memory::Memory,
@@ -28,6 +24,8 @@ use crate::{
     rehearsal::{Rehearsal, Rehearse, Replay, Training, batch_loss, forward},
     state::{Array, Persist, State},
 };
+use burn::tensor::{Device, Tensor};
+use dpcl_report::record::Parameters;
 
 /// How the method is listed and built.
 pub const INFO: MethodInfo = MethodInfo {
@@ -36,37 +34,19 @@ pub const INFO: MethodInfo = MethodInfo {
     departures: &["importance follows every step, neither averaged over fifty nor normalised"],
     knowledge: Knowledge::TaskEnds,
     section: "ewc",
-    check: |section| own_keys(section, EwcPlusPlusConfig::check),
-    build: |config| Ok(Rehearsal::boxed(Replay::new(config)?, EwcPlusPlus::new(config)?)),
+    keys: OwnKeys::of::<EwcPlusPlusKeys>(),
+    build: |setup| Ok(Rehearsal::boxed(Replay::new(setup)?, EwcPlusPlus::new(setup)?)),
     ..REHEARSAL
 };
 
-/// Own keys of `ewc++`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct EwcPlusPlusConfig {
-    /// Weight of the anchor (λ), at least 0; 0 is experience replay.
-    pub lambda: f64,
-    /// Share of a new squared gradient in the Fisher information (α), above 0, at most 1.
-    pub alpha: f64,
-}
-
-impl Default for EwcPlusPlusConfig {
-    fn default() -> Self {
-        Self { lambda: 100.0, alpha: 0.5 }
-    }
-}
-
-impl EwcPlusPlusConfig {
-    fn check(&self) -> Result<()> {
-        if !(self.lambda >= 0.0 && self.lambda.is_finite()) {
-            return Err(Error::bad_key("lambda", format!("must be at least 0, not {}", self.lambda)));
-        }
-        if !(self.alpha > 0.0 && self.alpha <= 1.0) {
-            let problem = format!("must be above 0 and at most 1, not {}", self.alpha);
-            return Err(Error::bad_key("alpha", problem));
-        }
-        Ok(())
+keys! {
+    /// Own keys of `ewc++`.
+    #[derive(Copy)]
+    pub struct EwcPlusPlusKeys {
+        /// Weight of the anchor (λ); 0 is experience replay.
+        lambda: f64 = 100.0, at_least(0);
+        /// Share of a new squared gradient in the Fisher information (α).
+        alpha: f64 = 0.5, above(0), at_most(1);
     }
 }
 
@@ -80,7 +60,7 @@ type Table = Vec<Option<Tensor<2>>>;
 
 /// How much each encoder weight matters, and where it is tied to.
 struct Anchor {
-    config: EwcPlusPlusConfig,
+    keys: EwcPlusPlusKeys,
     /// F.
     fisher: Table,
     /// Ω.
@@ -91,9 +71,8 @@ struct Anchor {
 }
 
 impl EwcPlusPlus {
-    fn new(config: &Config) -> Result<Self> {
-        let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
-        Ok(Self { anchor: Anchor::new(read_keys(section)?, device::named(&config.settings.device)?) })
+    fn new(setup: &Setup) -> Result<Self> {
+        Ok(Self { anchor: Anchor::new(setup.own(), device::named(&setup.device)?) })
     }
 }
 
@@ -135,8 +114,8 @@ impl Persist for EwcPlusPlus {
 }
 
 impl Anchor {
-    fn new(config: EwcPlusPlusConfig, device: Device) -> Self {
-        Self { config, fisher: Vec::new(), importance: Vec::new(), place: Vec::new(), device }
+    fn new(keys: EwcPlusPlusKeys, device: Device) -> Self {
+        Self { keys, fisher: Vec::new(), importance: Vec::new(), place: Vec::new(), device }
     }
 
     /// All three tables by the names they are saved under.
@@ -159,13 +138,13 @@ impl Anchor {
             let away = weight.value.clone() - place.clone();
             let pull = importance.clone() * away.clone();
             penalty += f64::from(floats((pull.clone() * away).sum())[0]);
-            let pull = pull.mul_scalar(2.0 * self.config.lambda);
+            let pull = pull.mul_scalar(2.0 * self.keys.lambda);
             *gradient = Some(match gradient.take() {
                 Some(gradient) => gradient + pull,
                 None => pull,
             });
         }
-        self.config.lambda * penalty
+        self.keys.lambda * penalty
     }
 
     /// Moves the Fisher information towards the squared gradients.
@@ -180,8 +159,8 @@ impl Anchor {
             }
             *fisher = match fisher.take() {
                 Some(old) => {
-                    let kept = old.mul_scalar(1.0 - self.config.alpha);
-                    Some(kept + squared.mul_scalar(self.config.alpha))
+                    let kept = old.mul_scalar(1.0 - self.keys.alpha);
+                    Some(kept + squared.mul_scalar(self.keys.alpha))
                 }
                 None => (total > 0.0).then_some(squared),
             };
@@ -252,7 +231,7 @@ mod tests {
     }
 
     fn anchor(lambda: f64, alpha: f64) -> Anchor {
-        Anchor::new(EwcPlusPlusConfig { lambda, alpha }, Device::flex())
+        Anchor::new(EwcPlusPlusKeys { lambda, alpha }, Device::flex())
     }
 
     fn weights(values: &[f64]) -> Weights {

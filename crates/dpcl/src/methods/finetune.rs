@@ -14,11 +14,11 @@ pub const INFO: MethodInfo = MethodInfo {
     about: "the stream alone, no memory: the floor",
     section: "finetune",
     memory_scheme: "none",
-    build: |config| {
-        if config.settings.memory_scheme.as_deref() != Some(INFO.memory_scheme) {
+    build: |setup| {
+        if setup.memory_scheme != INFO.memory_scheme {
             return Err(Error::bad_key("memory_scheme", "finetune keeps nothing; use `er` for a memory"));
         }
-        Ok(Rehearsal::boxed(Replay::new(config)?, Er))
+        Ok(Rehearsal::boxed(Replay::new(setup)?, Er))
     },
     ..REHEARSAL
 };

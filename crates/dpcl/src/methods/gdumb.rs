@@ -3,8 +3,8 @@
 //!
 //! Paper: GDumb: A Simple Approach that Questions Our Progress in Continual Learning (ECCV 2020).
 //!
-//! Loss: mean cross-entropy over uniform batches of the memory, in CutMix form half of the time. Memory: `rm`, the greedy
-//! balanced sampler. Training starts from the network the run began with, at every task end and at the end of the
+//! Loss: mean cross-entropy over uniform batches of the memory, in CutMix form half of the time. Memory: `balanced`, the
+//! greedy sampler. Training starts from the network the run began with, at every task end and at the end of the
 //! stream.
 //!
 //! Departures from the paper: as many steps as the stream has earned so far, with the optimiser and rate of the other
@@ -16,7 +16,7 @@ use dpcl_report::record::Parameters;
 use super::{Method, MethodInfo, REHEARSAL};
 use crate::{
     answers::Scores,
-    config::Config,
+    config::Setup,
     data::Image,
     error::{Error, Result},
     memory::Memory,
@@ -24,7 +24,7 @@ use crate::{
     rehearsal::{
         offline::Offline,
         rebuild,
-        replay::{DISAGREEMENT, LOSSES, missing, scheme_name, unmeasured_memory},
+        replay::{DISAGREEMENT, LOSSES, unmeasured_memory},
     },
     state::{Persist, State},
     stream::Credit,
@@ -38,8 +38,8 @@ pub const INFO: MethodInfo = MethodInfo {
     knowledge: Knowledge::TaskEnds,
     answers: Answers::TaskEnds,
     section: "gdumb",
-    memory_scheme: "rm",
-    build: |config| Ok(Box::new(Gdumb::new(config)?)),
+    memory_scheme: "balanced",
+    build: |setup| Ok(Box::new(Gdumb::new(setup)?)),
     ..REHEARSAL
 };
 
@@ -58,31 +58,26 @@ pub struct Gdumb {
 }
 
 impl Gdumb {
-    fn new(config: &Config) -> Result<Self> {
-        rebuild::refuse(config)?;
-        let settings = &config.settings;
-        let memory = Memory::new(
-            scheme_name(config)?,
-            settings.memory.ok_or_else(|| missing("memory"))?,
-            settings.seed,
-        )?;
+    fn new(setup: &Setup) -> Result<Self> {
+        rebuild::refuse(setup)?;
+        let memory = Memory::new(&setup.memory_scheme, setup.memory, setup.seed)?;
         if memory.capacity() == 0 {
             return Err(Error::bad_key("memory", "must be at least 1: gdumb learns from its memory alone"));
         }
         if memory.needs_disagreement() {
-            return Err(unmeasured_memory(config, DISAGREEMENT));
+            return Err(unmeasured_memory(setup, DISAGREEMENT));
         }
         if memory.needs_losses() {
-            return Err(unmeasured_memory(config, LOSSES));
+            return Err(unmeasured_memory(setup, LOSSES));
         }
         Ok(Self {
             memory,
-            updates: settings.updates.ok_or_else(|| missing("updates"))?,
+            updates: setup.updates,
             samples: 0,
             classes: 0,
             trained_at: 0,
             start: State::default(),
-            offline: Offline::new(config)?,
+            offline: Offline::new(setup)?,
         })
     }
 }

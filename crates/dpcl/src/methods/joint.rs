@@ -7,15 +7,13 @@
 //! It keeps every sample, so the memory budget does not bind it. It answers at the end only: nothing it says before
 //! is evaluated, and forgetting is not defined.
 
-use serde::{Deserialize, Serialize};
-
-use super::{Method, MethodInfo, REHEARSAL, own_keys, read_keys};
+use super::{Method, MethodInfo, REHEARSAL};
 use crate::{
-    config::Config,
+    config::{OwnKeys, Setup, keys},
     error::{Error, Result},
     memory::Samples,
     method::{Answers, Arrival, Core, Step},
-    rehearsal::{offline::Offline, replay::missing},
+    rehearsal::offline::Offline,
     state::{Persist, State},
     stream::Credit,
 };
@@ -27,31 +25,23 @@ pub const INFO: MethodInfo = MethodInfo {
     answers: Answers::End,
     section: "joint",
     memory_scheme: "none",
-    check: |section| own_keys(section, JointConfig::check),
-    build: |config| Ok(Box::new(Joint::new(config)?)),
+    keys: OwnKeys::of::<JointKeys>(),
+    build: |setup| Ok(Box::new(Joint::new(setup)?)),
     ..REHEARSAL
 };
 
-/// Own keys of `joint`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct JointConfig {
-    /// Passes over all samples, at least 0; 0 takes as many steps as the stream has earned.
-    pub epochs: f64,
-}
-
-impl JointConfig {
-    fn check(&self) -> Result<()> {
-        if !(self.epochs >= 0.0 && self.epochs.is_finite()) {
-            return Err(Error::bad_key("epochs", format!("must be at least 0, not {}", self.epochs)));
-        }
-        Ok(())
+keys! {
+    /// Own keys of `joint`.
+    #[derive(Copy)]
+    pub struct JointKeys {
+        /// Passes over all samples; 0 takes as many steps as the stream has earned.
+        epochs: f64 = 0.0, at_least(0);
     }
 }
 
 /// Everything at once.
 pub struct Joint {
-    config: JointConfig,
+    keys: JointKeys,
     batch: usize,
     updates: f64,
     samples: Samples,
@@ -59,18 +49,17 @@ pub struct Joint {
 }
 
 impl Joint {
-    fn new(config: &Config) -> Result<Self> {
-        if config.settings.memory_scheme.as_deref() != Some(INFO.memory_scheme) {
+    fn new(setup: &Setup) -> Result<Self> {
+        if setup.memory_scheme != INFO.memory_scheme {
             let problem = "joint keeps every sample; use `gdumb` to learn from a memory alone";
             return Err(Error::bad_key("memory_scheme", problem));
         }
-        let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
         Ok(Self {
-            config: read_keys(section)?,
-            batch: config.settings.batch.ok_or_else(|| missing("batch"))?,
-            updates: config.settings.updates.ok_or_else(|| missing("updates"))?,
+            keys: setup.own(),
+            batch: setup.batch,
+            updates: setup.updates,
             samples: Samples::default(),
-            offline: Offline::new(config)?,
+            offline: Offline::new(setup)?,
         })
     }
 }
@@ -82,7 +71,7 @@ impl Method for Joint {
     }
 
     fn finish(&mut self, _core: &mut Core) -> Result<()> {
-        self.offline.begin(steps(self.config.epochs, self.samples.len(), self.batch, self.updates))
+        self.offline.begin(steps(self.keys.epochs, self.samples.len(), self.batch, self.updates))
     }
 
     fn catch_up(&mut self, core: &mut Core) -> Result<Vec<Step>> {
@@ -91,7 +80,7 @@ impl Method for Joint {
 
     fn planned(&self, ends: &[u64]) -> Option<u64> {
         let samples = ends.last().copied().unwrap_or(0) as usize;
-        Some(steps(self.config.epochs, samples, self.batch, self.updates))
+        Some(steps(self.keys.epochs, samples, self.batch, self.updates))
     }
 }
 

@@ -10,13 +10,11 @@
 //! stay in the order they were drawn, so that with no more candidates than memory rows this is experience replay, and
 //! the trial step is spared.
 
-use serde::{Deserialize, Serialize};
-
-use super::{MethodInfo, REHEARSAL, own_keys, read_keys};
+use super::{MethodInfo, REHEARSAL};
 use crate::{
     batch::{Batch, Candidates, Recipe},
-    config::Config,
-    error::{Error, Result},
+    config::{OwnKeys, keys},
+    error::Result,
     model::{Model, cross_entropy, cross_entropy_rows, floats},
     rehearsal::{Rehearsal, Rehearse, Replay, Training, batch_loss, forward},
     state::Persist,
@@ -31,49 +29,28 @@ pub const INFO: MethodInfo = MethodInfo {
         "none is left out for being of the current task",
     ],
     section: "mir",
-    check: |section| own_keys(section, MirConfig::check),
-    build: |config| Ok(Rehearsal::boxed(Replay::new(config)?, Mir::new(config)?)),
+    keys: OwnKeys::of::<MirKeys>(),
+    build: |setup| Ok(Rehearsal::boxed(Replay::new(setup)?, Mir { keys: setup.own() })),
     ..REHEARSAL
 };
 
-/// Own keys of `mir`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct MirConfig {
-    /// Stored samples looked at in each step, at least 1.
-    pub candidates: usize,
-}
-
-impl Default for MirConfig {
-    fn default() -> Self {
-        Self { candidates: 50 }
-    }
-}
-
-impl MirConfig {
-    fn check(&self) -> Result<()> {
-        if self.candidates == 0 {
-            return Err(Error::bad_key("candidates", "must be at least 1"));
-        }
-        Ok(())
+keys! {
+    /// Own keys of `mir`.
+    #[derive(Copy)]
+    pub struct MirKeys {
+        /// Stored samples looked at in each step.
+        candidates: usize = 50, at_least(1);
     }
 }
 
 /// Experience replay by interference.
 pub struct Mir {
-    config: MirConfig,
-}
-
-impl Mir {
-    fn new(config: &Config) -> Result<Self> {
-        let section = config.sections.get(INFO.section).cloned().unwrap_or_default();
-        Ok(Self { config: read_keys(section)? })
-    }
+    keys: MirKeys,
 }
 
 impl Rehearse for Mir {
     fn recipe(&self, rows: usize) -> Recipe {
-        Recipe { candidates: self.config.candidates, ..Recipe::plain(rows) }
+        Recipe { candidates: self.keys.candidates, ..Recipe::plain(rows) }
     }
 
     fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64> {

@@ -15,12 +15,13 @@ mod gdumb;
 mod joint;
 mod mir;
 
-use std::sync::{PoisonError, RwLock};
-
-use serde::{Serialize, de::DeserializeOwned};
+use std::{
+    fmt,
+    sync::{PoisonError, RwLock},
+};
 
 use crate::{
-    config::Config,
+    config::{OwnKeys, Setup},
     error::{Error, Result},
     method::{Answers, Knowledge, Method},
 };
@@ -47,10 +48,16 @@ pub struct MethodInfo {
     pub keep_adam: bool,
     /// CutMix probability unless configured.
     pub cutmix: f64,
-    /// Fills in and checks its table of own keys.
-    pub check: fn(toml::Table) -> Result<toml::Table>,
-    /// Builds it from a resolved configuration.
-    pub build: fn(&Config) -> Result<Box<dyn Method>>,
+    /// Its own keys.
+    pub keys: OwnKeys,
+    /// Builds it; refuses what does not go together.
+    pub build: fn(&Setup) -> Result<Box<dyn Method>>,
+}
+
+impl fmt::Debug for MethodInfo {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name)
+    }
 }
 
 /// What a rehearsal method usually is; one states only its name and where it differs.
@@ -65,7 +72,7 @@ pub const REHEARSAL: MethodInfo = MethodInfo {
     rate: "exp-reset",
     keep_adam: false,
     cutmix: 0.5,
-    check: no_keys,
+    keys: OwnKeys::NONE,
     build: |_| Err(Error::bad_key("method", "has nothing that builds it")),
 };
 
@@ -136,49 +143,4 @@ pub fn find(name: &str) -> Result<&'static MethodInfo> {
 /// Names of the tables that methods keep their own keys in.
 pub fn section_names() -> Vec<&'static str> {
     all().iter().map(|info| info.section).collect()
-}
-
-/// For methods without keys of their own: refuses any.
-fn no_keys(section: toml::Table) -> Result<toml::Table> {
-    match section.keys().next() {
-        Some(key) => Err(Error::bad_key(key, "the method has no keys of its own")),
-        None => Ok(section),
-    }
-}
-
-/// Reads a method's own keys from its table, checks them and gives the table back with every key in it.
-fn own_keys<T: Default + Serialize + DeserializeOwned>(
-    table: toml::Table,
-    check: impl Fn(&T) -> Result<()>,
-) -> Result<toml::Table> {
-    let keys: T = read_keys(table)?;
-    check(&keys)?;
-    Ok(toml_table(&keys))
-}
-
-/// A method's own keys from its table; those it does not have are the method's defaults, also where several methods
-/// share a group of keys and start it from different values.
-fn read_keys<T: Default + Serialize + DeserializeOwned>(table: toml::Table) -> Result<T> {
-    let defaults = toml_table(&T::default());
-    let read = |table: toml::Table| {
-        let mut whole = defaults.clone();
-        whole.extend(table);
-        T::deserialize(toml::Value::Table(whole))
-    };
-    read(table.clone()).map_err(|error| {
-        // Every key has a default, so the one that cannot be read is found by reading each alone.
-        let alone = |(key, value)| read(toml::Table::from_iter([(key, value)]));
-        let culprit = table.into_iter().find(|entry| alone(entry.clone()).is_err());
-        let mut problem = error.message().to_owned();
-        if problem.starts_with("unknown field") && !problem.contains("expected") {
-            // Keys that several methods share are read apart, and then the reader does not say which there are.
-            let known: Vec<String> = defaults.keys().map(|key| format!("`{key}`")).collect();
-            problem = format!("{problem}, expected one of {}", known.join(", "));
-        }
-        Error::bad_key(culprit.map_or(String::new(), |(key, _)| key), problem)
-    })
-}
-
-fn toml_table(keys: &impl Serialize) -> toml::Table {
-    toml::Table::try_from(keys).expect("keys are plain values with string names")
 }

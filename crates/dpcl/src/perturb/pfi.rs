@@ -9,20 +9,19 @@
 //! Noise is a constant in the backward pass; gradients reach both rows of a mixture.
 
 use burn::tensor::{Device, Tensor, TensorData};
-use serde::{Deserialize, Serialize};
 
 use dpcl_kernels::{PerturbMix, perturb_mix};
 
 use super::Normals;
 use crate::{
+    config::{choices, keys},
     error::{Error, Result},
     random::Random,
     state::{Persist, State},
 };
 
 /// Which noise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NoiseKind {
     /// Gaussian, scaled by the class's noise factor; perturb, then mix.
     #[default]
@@ -31,38 +30,37 @@ pub enum NoiseKind {
     Nfm,
 }
 
-/// How strongly, how mixed and where.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PfiConfig {
-    /// Additive noise level, at least 0.
-    pub sigma_a: f64,
-    /// Multiplicative noise level, at least 0.
-    pub sigma_m: f64,
-    /// First parameter of the mixing coefficient's Beta distribution, above 0.
-    pub alpha: f64,
-    /// Second parameter, above 0.
-    pub beta: f64,
-    /// Depths to perturb at, one chosen a step: 0 is the image, 1 to 4 the output of that residual group.
-    pub layers: Vec<usize>,
-    /// `paper` or `nfm` noise.
-    pub noise: NoiseKind,
-    /// Share of a new batch in a class's running loss (κ), which sets its noise; above 0, at most 1.
-    pub kappa: f64,
+choices!(NoiseKind: Paper = "paper", Nfm = "nfm");
+
+keys! {
+    /// How strongly, how mixed and where.
+    pub struct PfiConfig {
+        /// Additive noise level.
+        sigma_a: f64 = 0.4, at_least(0);
+        /// Multiplicative noise level.
+        sigma_m: f64 = 0.2, at_least(0);
+        /// First parameter of the mixing coefficient's Beta distribution.
+        alpha: f64 = 1.0, above(0);
+        /// Second parameter of the mixing coefficient's Beta distribution.
+        beta: f64 = 1.0, above(0);
+        /// Depths to perturb at, one chosen a step: 0 is the image, 1 to 4 the output of that residual group.
+        layers: Vec<usize> = vec![0, 1, 2], at_least(0), at_most(DEEPEST as u32);
+        /// `paper` or `nfm` noise.
+        noise: NoiseKind = NoiseKind::Paper;
+        /// Share of a new batch in a class's running loss (κ), which sets its noise.
+        kappa: f64 = 0.1, above(0), at_most(1);
+    }
+    also refuse_no_depth;
 }
 
-impl Default for PfiConfig {
-    fn default() -> Self {
-        Self {
-            sigma_a: 0.4,
-            sigma_m: 0.2,
-            alpha: 1.0,
-            beta: 1.0,
-            layers: vec![0, 1, 2],
-            noise: NoiseKind::Paper,
-            kappa: 0.1,
-        }
+fn refuse_no_depth(keys: &PfiConfig) -> Result<()> {
+    if keys.layers.is_empty() {
+        return Err(Error::bad_key(
+            "layers",
+            format!("must name depths between 0 and {DEEPEST}, and names none"),
+        ));
     }
+    Ok(())
 }
 
 impl PfiConfig {
@@ -70,35 +68,6 @@ impl PfiConfig {
     pub fn scales(&self, factors: &[f64]) -> Vec<(f32, f32)> {
         let scale = |factor: &f64| ((self.sigma_m * factor) as f32, (self.sigma_a * factor) as f32);
         factors.iter().map(scale).collect()
-    }
-
-    /// Refuses values that cannot be run.
-    ///
-    /// # Errors
-    /// When a level is negative, a Beta parameter not positive, a depth none of the network's, or κ no share.
-    pub fn check(&self) -> Result<()> {
-        for (key, level) in [("sigma_a", self.sigma_a), ("sigma_m", self.sigma_m)] {
-            if !(level >= 0.0 && level.is_finite()) {
-                return Err(Error::bad_key(key, format!("must be at least 0, not {level}")));
-            }
-        }
-        for (key, parameter) in [("alpha", self.alpha), ("beta", self.beta)] {
-            if !(parameter > 0.0 && parameter.is_finite()) {
-                let problem = format!("must be a positive number, not {parameter}");
-                return Err(Error::bad_key(key, problem));
-            }
-        }
-        if self.layers.is_empty() || self.layers.iter().any(|&depth| depth > DEEPEST) {
-            let problem = format!("must name depths between 0 and {DEEPEST}, not {:?}", self.layers);
-            return Err(Error::bad_key("layers", problem));
-        }
-        if !(self.kappa > 0.0 && self.kappa <= 1.0) {
-            return Err(Error::bad_key(
-                "kappa",
-                format!("must be above 0 and at most 1, not {}", self.kappa),
-            ));
-        }
-        Ok(())
     }
 }
 

@@ -14,52 +14,23 @@ use serde::{Deserialize, Serialize};
 
 use super::{Rate, Welch};
 use crate::{
-    error::{Error, Result},
+    config::keys,
+    error::Result,
     state::{Persist, State},
 };
 
-/// How fast the pair of rates moves.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ClibConfig {
-    /// The low rate as a share of the high one, above 0 and below 1.
-    #[serde(rename = "lr_step")]
-    pub step: f64,
-    /// Measurements of the memory's losses between two turns, at least 1.
-    #[serde(rename = "lr_period")]
-    pub period: u64,
-    /// Gains of each rate that are compared, the last so many, at least 2.
-    #[serde(rename = "lr_window")]
-    pub window: usize,
-    /// Error probability below which one rate counts as the better one, above 0 and below 0.5.
-    #[serde(rename = "lr_significance")]
-    pub significance: f64,
-}
-
-impl Default for ClibConfig {
-    fn default() -> Self {
-        Self { step: 0.95, period: 10, window: 10, significance: 0.05 }
-    }
-}
-
-impl ClibConfig {
-    /// Refuses values that cannot be run.
-    ///
-    /// # Errors
-    /// When a share lies outside its range or a count is too small.
-    pub fn check(&self) -> Result<()> {
-        for (key, share, top) in [("lr_step", self.step, 1.0), ("lr_significance", self.significance, 0.5)] {
-            if !(share > 0.0 && share < top) {
-                return Err(Error::bad_key(key, format!("must be above 0 and below {top}, not {share}")));
-            }
-        }
-        if self.period == 0 {
-            return Err(Error::bad_key("lr_period", "must be at least 1"));
-        }
-        if self.window < 2 {
-            return Err(Error::bad_key("lr_window", "must be at least 2: one gain has no variance"));
-        }
-        Ok(())
+keys! {
+    /// How fast the pair of rates moves.
+    #[derive(Copy)]
+    pub struct ClibConfig {
+        /// The low rate as a share of the high one.
+        step: f64 = 0.95, named("lr_step"), above(0), below(1);
+        /// Measurements of the memory's losses between two turns.
+        period: u64 = 10, named("lr_period"), at_least(1);
+        /// Gains of each rate that are compared, the last so many: one has no variance.
+        window: usize = 10, named("lr_window"), at_least(2);
+        /// Error probability below which one rate counts as the better one.
+        significance: f64 = 0.05, named("lr_significance"), above(0), below(0.5);
     }
 }
 

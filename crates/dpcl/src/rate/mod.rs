@@ -18,7 +18,7 @@ pub use welch::{Welch, student_upper_tail};
 use std::collections::BTreeSet;
 
 use crate::{
-    config::Settings,
+    config::Setup,
     error::{Error, Result},
     state::Persist,
 };
@@ -66,7 +66,7 @@ pub struct RateInfo {
     pub name: &'static str,
     /// What it does.
     pub about: &'static str,
-    build: fn(&Settings) -> Box<dyn Rate>,
+    build: fn(&Setup) -> Box<dyn Rate>,
 }
 
 /// Every rule that can be named.
@@ -74,36 +74,30 @@ pub const RATES: &[RateInfo] = &[
     RateInfo {
         name: "exp-reset",
         about: "decays by a constant factor at every step, starts over at every new class",
-        build: |settings| {
-            Box::new(ExpReset::new(settings.lr, settings.lr_decay, settings.lr_reset_on_new_class))
-        },
+        build: |setup| Box::new(ExpReset::new(setup.lr, setup.lr_decay, setup.lr_reset_on_new_class)),
     },
-    RateInfo {
-        name: "constant",
-        about: "never changes",
-        build: |settings| Box::new(Constant::new(settings.lr)),
-    },
+    RateInfo { name: "constant", about: "never changes", build: |setup| Box::new(Constant::new(setup.lr)) },
     RateInfo {
         name: "clib",
         about: "two neighbouring rates take turns; the pair moves towards the one stored samples gain more from",
-        build: |settings| Box::new(Clib::new(settings.lr, ClibConfig::default())),
+        build: |setup| Box::new(Clib::new(setup.lr, ClibConfig::default())),
     },
     RateInfo {
         name: "pima",
         about: "rises and falls with the heads' disagreement on rehearsed samples (dpcl; bic and clib with `bsc`)",
-        build: |settings| Box::new(PimaConfig::default().start(settings.lr)),
+        build: |setup| Box::new(PimaConfig::default().start(setup.lr)),
     },
 ];
 
-/// The named rule, set up from the configuration.
+/// The rule that a setup names.
 ///
 /// # Errors
 /// When no rule has that name.
-pub fn build(name: &str, settings: &Settings) -> Result<Box<dyn Rate>> {
-    let info = RATES.iter().find(|info| info.name == name).ok_or_else(|| Error::UnknownName {
+pub fn build(setup: &Setup) -> Result<Box<dyn Rate>> {
+    let info = RATES.iter().find(|info| info.name == setup.rate).ok_or_else(|| Error::UnknownName {
         kind: "rate",
-        name: name.to_owned(),
+        name: setup.rate.clone(),
         known: RATES.iter().map(|info| info.name.to_owned()).collect(),
     })?;
-    Ok((info.build)(settings))
+    Ok((info.build)(setup))
 }

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::Rate;
 use crate::{
+    config::{choices, keys},
     error::{Error, Result},
     state::{Persist, State},
 };
 
 /// Which way the rate goes when disagreement rises.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rule {
     /// Up, as the paper's text has it.
     #[default]
@@ -24,8 +24,7 @@ pub enum Rule {
 }
 
 /// Which change of disagreement counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lag {
     /// That of the step of the snapshot itself.
     #[default]
@@ -34,32 +33,34 @@ pub enum Lag {
     Collection,
 }
 
-/// How disagreement is remembered, and how the rate follows it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PimaConfig {
-    /// Share of a new measurement in a stored sample's history (γ), above 0, at most 1.
-    pub gamma: f64,
-    /// Factor of one move of the rate `pima` (ω), above 1.
-    pub omega: f64,
-    /// Whether `pima` moves up or down when disagreement rises.
-    pub lr_rule: Rule,
-    /// Which change of disagreement `pima` looks at.
-    pub lr_lag: Lag,
-    /// Lowest and highest rate of `pima`, as multiples of `lr`.
-    pub lr_clamp: [f64; 2],
+choices!(Rule: Text = "text", Alg3 = "alg3");
+choices!(Lag: Iteration = "iteration", Collection = "collection");
+
+keys! {
+    /// How disagreement is remembered, and how the rate follows it.
+    #[derive(Copy)]
+    pub struct PimaConfig {
+        /// Share of a new measurement in a stored sample's history (γ).
+        gamma: f64 = 0.1, above(0), at_most(1);
+        /// Factor of one move of the rate `pima` (ω).
+        omega: f64 = 1.0 / 0.95, above(1);
+        /// Whether `pima` moves up or down when disagreement rises.
+        lr_rule: Rule = Rule::Text;
+        /// Which change of disagreement `pima` looks at.
+        lr_lag: Lag = Lag::Iteration;
+        /// Lowest and highest rate of `pima`, as multiples of `lr`.
+        lr_clamp: [f64; 2] = [0.05, 2.0], above(0);
+    }
+    also refuse_bounds_without_the_first_rate;
 }
 
-impl Default for PimaConfig {
-    fn default() -> Self {
-        Self {
-            gamma: 0.1,
-            omega: 1.0 / 0.95,
-            lr_rule: Rule::default(),
-            lr_lag: Lag::default(),
-            lr_clamp: [0.05, 2.0],
-        }
+fn refuse_bounds_without_the_first_rate(keys: &PimaConfig) -> Result<()> {
+    let [low, high] = keys.lr_clamp;
+    if low > 1.0 || high < 1.0 {
+        let problem = format!("must be a multiple of `lr` up to 1 and one from 1 on, not {low} and {high}");
+        return Err(Error::bad_key("lr_clamp", problem));
     }
+    Ok(())
 }
 
 impl PimaConfig {
@@ -67,27 +68,6 @@ impl PimaConfig {
     pub fn start(&self, initial: f64) -> Pima {
         let [low, high] = self.lr_clamp;
         Pima::new(initial, self.omega, (low * initial, high * initial), self.lr_rule, self.lr_lag)
-    }
-
-    /// Refuses values that cannot be run.
-    ///
-    /// # Errors
-    /// When γ is no share, ω would not move the rate, or the bounds leave out the first rate.
-    pub fn check(&self) -> Result<()> {
-        if !(self.gamma > 0.0 && self.gamma <= 1.0) {
-            let problem = format!("must be above 0 and at most 1, not {}", self.gamma);
-            return Err(Error::bad_key("gamma", problem));
-        }
-        if !(self.omega > 1.0 && self.omega.is_finite()) {
-            return Err(Error::bad_key("omega", format!("must be above 1, not {}", self.omega)));
-        }
-        let [low, high] = self.lr_clamp;
-        if !(low > 0.0 && low <= 1.0 && high >= 1.0 && high.is_finite()) {
-            let problem =
-                format!("must be a multiple of `lr` up to 1 and one from 1 on, not {low} and {high}");
-            return Err(Error::bad_key("lr_clamp", problem));
-        }
-        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::{
     batch::ahead,
-    config::Config,
+    config::Setup,
     error::Result,
     memory::Sample,
     method::{Core, Step},
@@ -16,7 +16,7 @@ use crate::{
 
 use super::{
     batch_loss, forward,
-    replay::{DISAGREEMENT, LOSSES, finite, missing, rate_name, unmeasured_rate},
+    replay::{DISAGREEMENT, LOSSES, finite, unmeasured_rate},
 };
 
 /// Steps in a slice.
@@ -28,7 +28,8 @@ pub struct Offline {
     left: u64,
     draws: Random,
     rate: Box<dyn Rate>,
-    fresh_rate: Box<dyn Fn() -> Result<Box<dyn Rate>> + Send + Sync>,
+    /// What a fresh rate is built from.
+    setup: Setup,
 }
 
 impl Offline {
@@ -36,23 +37,16 @@ impl Offline {
     ///
     /// # Errors
     /// When the rate does not exist or follows disagreement or losses on the memory, which nobody measures here.
-    pub fn new(config: &Config) -> Result<Self> {
-        let (name, settings) = (rate_name(config)?.to_owned(), config.settings.clone());
-        let fresh_rate = move || rate::build(&name, &settings);
-        let rate = fresh_rate()?;
+    pub fn new(setup: &Setup) -> Result<Self> {
+        let rate = rate::build(setup)?;
         if rate.needs_disagreement() {
-            return Err(unmeasured_rate(config, DISAGREEMENT));
+            return Err(unmeasured_rate(setup, DISAGREEMENT));
         }
         if rate.needs_losses() {
-            return Err(unmeasured_rate(config, LOSSES));
+            return Err(unmeasured_rate(setup, LOSSES));
         }
-        Ok(Self {
-            batch: config.settings.batch.ok_or_else(|| missing("batch"))?,
-            left: 0,
-            draws: Random::named(config.settings.seed, "offline-draws"),
-            rate,
-            fresh_rate: Box::new(fresh_rate),
-        })
+        let draws = Random::named(setup.seed, "offline-draws");
+        Ok(Self { batch: setup.batch, left: 0, draws, rate, setup: setup.clone() })
     }
 
     /// Asks for that many steps, the rate starting over; steps left from before are forgotten.
@@ -61,7 +55,7 @@ impl Offline {
     /// When the rate cannot be built.
     pub fn begin(&mut self, steps: u64) -> Result<()> {
         self.left = steps;
-        self.rate = (self.fresh_rate)()?;
+        self.rate = rate::build(&self.setup)?;
         Ok(())
     }
 

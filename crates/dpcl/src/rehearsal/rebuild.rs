@@ -7,15 +7,13 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    config::Config,
+    config::Setup,
     error::{Error, Result},
     memory::{Memory, Place, Sample, Samples, choose, uncertainty},
     method::{Core, scores},
     random::Random,
     state::{Persist, State},
 };
-
-use super::replay::scheme_name;
 
 /// Augmented copies of each candidate.
 const COPIES: usize = 12;
@@ -38,22 +36,21 @@ impl Rebuild {
     /// A rebuild if the configuration asks for one.
     ///
     /// # Errors
-    /// When the memory is not `rm`.
-    pub fn new(config: &Config) -> Result<Option<Self>> {
-        let settings = &config.settings;
-        if !settings.rm_rebuild {
+    /// When the memory is not `balanced`.
+    pub fn new(setup: &Setup) -> Result<Option<Self>> {
+        if !setup.rebuild {
             return Ok(None);
         }
-        if scheme_name(config)? != "rm" {
-            let problem = format!("rebuilds the memory `rm`, not `{}`", scheme_name(config)?);
-            return Err(Error::bad_key("rm_rebuild", problem));
+        if setup.memory_scheme != "balanced" {
+            let problem = format!("rebuilds the memory `balanced`, not `{}`", setup.memory_scheme);
+            return Err(Error::bad_key("rebuild", problem));
         }
         Ok(Some(Self {
             later: false,
             task: Samples::default(),
             fresh: BTreeSet::new(),
-            augmentation: Random::named(settings.seed, "rebuild-perturbation"),
-            choice: Random::named(settings.seed, "rebuild-choice"),
+            augmentation: Random::named(setup.seed, "rebuild-perturbation"),
+            choice: Random::named(setup.seed, "rebuild-choice"),
         }))
     }
 
@@ -101,10 +98,10 @@ impl Rebuild {
 ///
 /// # Errors
 /// When the configuration asks for it.
-pub fn refuse(config: &Config) -> Result<()> {
-    if config.settings.rm_rebuild {
-        let problem = format!("`{}` does not rebuild its memory; try `ewc++`", config.settings.method);
-        return Err(Error::bad_key("rm_rebuild", problem));
+pub fn refuse(setup: &Setup) -> Result<()> {
+    if setup.rebuild {
+        let problem = format!("`{}` does not rebuild its memory; try `ewc++`", setup.method.name);
+        return Err(Error::bad_key("rebuild", problem));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     batch::Batcher,
-    config::Settings,
+    config::Setup,
     error::{Error, Result},
     memory::{Memory, Sample},
     model::{Model, cross_entropy_rows, floats},
@@ -30,16 +30,15 @@ impl Refresh {
     ///
     /// # Errors
     /// When a rate asks for the losses of a memory that keeps nothing.
-    pub fn wanted(settings: &Settings, memory: &Memory, rate: &dyn Rate) -> Result<Option<Self>> {
+    pub fn wanted(setup: &Setup, memory: &Memory, rate: &dyn Rate) -> Result<Option<Self>> {
         if rate.needs_losses() && memory.capacity() == 0 {
-            let name = settings.rate.as_deref().unwrap_or_default();
+            let name = &setup.rate;
             let problem = format!(
                 "`{name}` follows the losses of stored samples, and there is no memory; try `exp-reset`"
             );
             return Err(Error::bad_key("rate", problem));
         }
-        let period = settings.imp_period.unwrap_or(1);
-        Ok((memory.needs_losses() || rate.needs_losses()).then_some(Self { period, steps: 0 }))
+        Ok(setup.imp_period.map(|period| Self { period, steps: 0 }))
     }
 
     /// Begins the training steps of one arrival.

@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 
 use crate::{
     batch::{Batch, Ingredients, ahead},
-    config::Config,
+    config::Setup,
     error::{Error, Result},
     memory::{Memory, Sample, Samples},
     method::{Core, Step},
@@ -45,43 +45,39 @@ impl Replay {
     ///
     /// # Errors
     /// When the scheme or rate named in the configuration does not exist or needs the disagreement of heads.
-    pub fn new(config: &Config) -> Result<Self> {
-        let settings = &config.settings;
-        let slots = settings.memory.ok_or_else(|| missing("memory"))?;
-        let memory = Memory::new(scheme_name(config)?, slots, settings.seed)?;
-        let rate = rate::build(rate_name(config)?, settings)?;
-        refuse_disagreement(config, &memory, &*rate)?;
-        Self::with(config, memory, rate)
+    pub fn new(setup: &Setup) -> Result<Self> {
+        let memory = Memory::new(&setup.memory_scheme, setup.memory, setup.seed)?;
+        let rate = rate::build(setup)?;
+        refuse_disagreement(setup, &memory, &*rate)?;
+        Self::with(setup, memory, rate)
     }
 
     /// The same with a memory and a rate that are already set up.
     ///
     /// # Errors
     /// When a rate asks for losses of a memory that keeps nothing, or a memory is to be rebuilt that cannot be.
-    pub fn with(config: &Config, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
-        let batch = config.settings.batch.ok_or_else(|| missing("batch"))?;
-        Self::made(config, memory, rate, [batch / 2, batch - batch / 2], LearnsFrom::StreamAndMemory)
+    pub fn with(setup: &Setup, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
+        let rows = [setup.batch / 2, setup.batch - setup.batch / 2];
+        Self::made(setup, memory, rate, rows, LearnsFrom::StreamAndMemory)
     }
 
     /// The same for a method that learns from memory alone, whole batches of it, as every sample arrives.
     ///
     /// # Errors
     /// As for [`Replay::with`].
-    pub fn memory_alone(config: &Config, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
-        let batch = config.settings.batch.ok_or_else(|| missing("batch"))?;
-        Self::made(config, memory, rate, [1, batch], LearnsFrom::Memory)
+    pub fn memory_alone(setup: &Setup, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
+        Self::made(setup, memory, rate, [1, setup.batch], LearnsFrom::Memory)
     }
 
     fn made(
-        config: &Config,
+        setup: &Setup,
         memory: Memory,
         rate: Box<dyn Rate>,
         [stream_rows, memory_rows]: [usize; 2],
         learns_from: LearnsFrom,
     ) -> Result<Self> {
-        let updates = config.settings.updates.ok_or_else(|| missing("updates"))?;
-        let refresh = Refresh::wanted(&config.settings, &memory, &*rate)?;
-        let (arrivals, rebuild) = (Arrivals::new(stream_rows, updates), Rebuild::new(config)?);
+        let refresh = Refresh::wanted(setup, &memory, &*rate)?;
+        let (arrivals, rebuild) = (Arrivals::new(stream_rows, setup.updates), Rebuild::new(setup)?);
         Ok(Self { arrivals, memory, rate, memory_rows, learns_from, refresh, rebuild })
     }
 
@@ -210,32 +206,16 @@ pub fn finite(loss: f64, rate: f64, labels: &[usize]) -> Result<f64> {
     Err(Error::LossNotFinite { loss, rate, labels: labels.to_vec(), step: 0 })
 }
 
-/// The configured memory scheme.
-///
-/// # Errors
-/// When the configuration was not resolved.
-pub fn scheme_name(config: &Config) -> Result<&str> {
-    config.settings.memory_scheme.as_deref().ok_or_else(|| missing("memory_scheme"))
-}
-
-/// The configured rate.
-///
-/// # Errors
-/// When the configuration was not resolved.
-pub fn rate_name(config: &Config) -> Result<&str> {
-    config.settings.rate.as_deref().ok_or_else(|| missing("rate"))
-}
-
 /// Refuses schemes and rates that decide by disagreement, for methods that have none to tell them.
 ///
 /// # Errors
 /// When the memory or the rate is such a one.
-pub fn refuse_disagreement(config: &Config, memory: &Memory, rate: &dyn Rate) -> Result<()> {
+pub fn refuse_disagreement(setup: &Setup, memory: &Memory, rate: &dyn Rate) -> Result<()> {
     if memory.needs_disagreement() {
-        return Err(unmeasured_memory(config, DISAGREEMENT));
+        return Err(unmeasured_memory(setup, DISAGREEMENT));
     }
     if rate.needs_disagreement() {
-        return Err(unmeasured_rate(config, DISAGREEMENT));
+        return Err(unmeasured_rate(setup, DISAGREEMENT));
     }
     Ok(())
 }
@@ -247,24 +227,19 @@ pub const DISAGREEMENT: &str = "heads that disagree";
 pub const LOSSES: &str = "losses measured while the stream comes in";
 
 /// What is wrong with a memory that follows what the method does not measure.
-pub fn unmeasured_memory(config: &Config, need: &str) -> Error {
-    unmeasured(config, "memory_scheme", config.settings.memory_scheme.as_deref(), need, "rm")
+pub fn unmeasured_memory(setup: &Setup, need: &str) -> Error {
+    unmeasured(setup, "memory_scheme", &setup.memory_scheme, need, "balanced")
 }
 
 /// What is wrong with a rate that follows what the method does not measure.
-pub fn unmeasured_rate(config: &Config, need: &str) -> Error {
-    unmeasured(config, "rate", config.settings.rate.as_deref(), need, "exp-reset")
+pub fn unmeasured_rate(setup: &Setup, need: &str) -> Error {
+    unmeasured(setup, "rate", &setup.rate, need, "exp-reset")
 }
 
-fn unmeasured(config: &Config, key: &str, name: Option<&str>, need: &str, instead: &str) -> Error {
-    let (name, method) = (name.unwrap_or_default(), &config.settings.method);
+fn unmeasured(setup: &Setup, key: &str, name: &str, need: &str, instead: &str) -> Error {
+    let method = setup.method.name;
     let problem = format!("`{name}` needs {need}, which `{method}` as configured has not; try `{instead}`");
     Error::bad_key(key, problem)
-}
-
-/// What is wrong with a configuration that lacks a key which resolving fills in.
-pub fn missing(key: &str) -> Error {
-    Error::bad_key(key, "has no value: the configuration was not resolved")
 }
 
 /// Where waiting samples are saved, and where earlier versions saved them.

@@ -17,7 +17,7 @@ impl Execution<'_> {
     /// A stream image that cannot be read: the end of the run, or a line of the record.
     pub(super) fn pass_over(&mut self, position: usize, problem: Error, watch: &mut Watch<'_>) -> Result<()> {
         let samples = self.standing.samples;
-        if self.run.config.settings.on_bad_image == OnBadImage::Fail {
+        if self.run.setup.on_bad_image == OnBadImage::Fail {
             let what = format!("stream sample {} (training image {position})", self.behind() + 1);
             return Err(Error::BadImage { what, source: Box::new(problem) });
         }

@@ -31,9 +31,9 @@ pub fn name_checksum(settings: &mut Settings) -> Result<()> {
 impl Run {
     /// The learner that the run begins with.
     pub(super) fn first_learner(&self) -> Result<Learner> {
-        match &self.config.settings.from {
+        match &self.setup.from {
             Some(path) => self.learner_from(path),
-            None => Learner::new(&self.config, self.shape()),
+            None => Learner::of(&self.setup, self.shape()),
         }
     }
 
@@ -41,7 +41,7 @@ impl Run {
     /// known and keep their place in the memory, but there is nothing to test them on.
     fn learner_from(&self, path: &Path) -> Result<Learner> {
         let checkpoint = Checkpoint::read(path)?;
-        if checkpoint.checksum != self.config.settings.from_checksum {
+        if checkpoint.checksum != self.setup.from_checksum {
             let hint = "restore the file, or begin another run with `--name`";
             return Err(Error::bad_data(path, "is not the checkpoint that this run was to begin with", hint));
         }
@@ -50,7 +50,7 @@ impl Run {
             let number = self.dataset.classes.iter().position(|class| *class == name);
             number.map_or(Label::Name(name), Label::from)
         };
-        let learner = Learner::taken_further(&checkpoint, &self.config, self.shape(), rename);
+        let learner = Learner::taken_further(&checkpoint, &self.setup, self.shape(), rename);
         learner.map_err(|error| match error {
             Error::BadState { .. } => {
                 let hint = "leave the keys of method, network and memory as they were: without them, those of the \
@@ -66,7 +66,7 @@ impl Run {
     /// # Errors
     /// When the checkpoint, read from `path`, is of another run or of a program that would go on differently.
     pub(super) fn standing(&self, checkpoint: &Checkpoint, path: &Path) -> Result<Standing> {
-        if let Some(key) = folder::difference(checkpoint.config.to_table(), &self.config) {
+        if let Some(key) = folder::difference(checkpoint.config.to_table()?, &self.setup) {
             return Err(Error::OtherConfig { path: path.to_owned(), key });
         }
         let (here, here_isa) = (env!("CARGO_PKG_VERSION"), dpcl_kernels::isa_name());

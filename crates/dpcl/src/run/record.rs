@@ -45,12 +45,12 @@ impl Run {
     /// another configuration or cannot be written; as for [`Run::execute`].
     pub fn record(&self, recording: Recording<'_>) -> Result<RunResult> {
         let Recording { folder, claim: _, command, every, progress, notice, stop } = recording;
-        folder.refuse_finished(&self.config)?;
+        folder.refuse_finished(&self.setup)?;
         folder.forget_failure()?;
         let found = self.newest_good(folder, notice)?;
         let mut log = match &found {
             Some(found) => folder.go_on(found.standing.log.bytes)?,
-            None => folder.begin(&self.config, command)?,
+            None => folder.begin(&self.setup, command)?,
         };
         let newest = found.as_ref().map(|found| (found.path.clone(), found.standing.samples));
         let mut keeper = Keeper::new(folder.path(), every, log.handle()?, newest);

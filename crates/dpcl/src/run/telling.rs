@@ -1,13 +1,23 @@
 //! What a run says about itself: its first and last events, its result, and where it went wrong.
 
+use std::collections::BTreeMap;
+
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use dpcl_report::{
     metrics::metrics,
-    record::{BadImages, Event, FORMAT, RunResult},
+    record::{self, BadImages, Event, FORMAT, Remark, RunResult},
 };
 
 use super::Execution;
-use crate::{data, error::Error, learner::Label, memory::Memory, method::Step, process};
+use crate::{
+    config::{self, Role, Setup},
+    data,
+    error::Error,
+    learner::Label,
+    memory::Memory,
+    method::Step,
+    process,
+};
 
 impl Execution<'_> {
     pub(super) fn start(&self) -> Event {
@@ -61,17 +71,17 @@ impl Execution<'_> {
     }
 
     pub(super) fn result(&self) -> RunResult {
-        let settings = &self.run.config.settings;
+        let setup = &self.run.setup;
         let standing = &self.standing;
         let seconds = standing.seconds + self.begun.elapsed().as_secs_f64();
         RunResult {
             format: FORMAT,
-            method: settings.method.clone(),
-            label: settings.label.clone().unwrap_or_else(|| settings.method.clone()),
+            method: setup.method.name.to_owned(),
+            label: setup.label.clone(),
             dataset: self.run.dataset.name.clone(),
-            scenario: settings.scenario.name().to_owned(),
-            model: settings.model.clone(),
-            seed: settings.seed,
+            scenario: setup.scenario.name().to_owned(),
+            model: setup.model.clone(),
+            seed: setup.seed,
             metrics: metrics(&self.events),
             updates: self.updates(),
             samples: standing.samples,
@@ -81,13 +91,29 @@ impl Execution<'_> {
             peak_memory_bytes: standing.peak_memory_bytes.max(process::peak_memory_bytes()),
             parameters: Some(self.learner.parameters()),
             isa: dpcl_kernels::isa_name().to_owned(),
-            threads: process::threads(settings.threads),
+            threads: process::threads(setup.threads),
             knowledge: self.learner.knowledge().name().to_owned(),
             answers: self.learner.answers().name().to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            setting: dotted(setup, |role| role == Role::Stream),
+            group: dotted(setup, Role::sets_groups_apart),
+            remarks: remarks(setup),
             checksum: String::new(),
         }
     }
+}
+
+/// Recorded keys of some roles, dotted, with their values as text.
+fn dotted(setup: &Setup, wanted: fn(Role) -> bool) -> BTreeMap<String, String> {
+    let keys = record::dotted(&setup.to_table());
+    keys.into_iter().filter(|(key, _)| wanted(config::role_of(key))).collect()
+}
+
+/// What a table that compares the run with others has to say of it.
+fn remarks(setup: &Setup) -> Vec<Remark> {
+    // Measuring seldom is cheaper than what the papers did.
+    let period = setup.imp_period.filter(|&period| period > 1);
+    period.map(Remark::measured_every).into_iter().collect()
 }
 
 /// The last step that an event tells of.

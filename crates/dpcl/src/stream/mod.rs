@@ -25,8 +25,7 @@ pub use settings::{BlurryOrder, StreamSettings, SuperclassOrder};
 pub use split_export::export;
 pub use split_file::{task_file_name, test_file_name};
 
-use serde::{Deserialize, Serialize};
-
+use crate::config::choices;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::random::Random;
@@ -51,8 +50,7 @@ pub struct Schedule {
 }
 
 /// Rule by which samples are dealt to tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scenario {
     /// Every class belongs to one task.
     Disjoint,
@@ -66,21 +64,15 @@ pub enum Scenario {
     RmBlurry,
 }
 
+choices!(
+    Scenario: Disjoint = "disjoint", Superclass = "superclass", Blurry = "blurry", IBlurry = "i-blurry",
+    RmBlurry = "rm-blurry",
+);
+
 impl Scenario {
     /// All of them, in the order they are listed.
     pub const ALL: [Self; 5] =
         [Self::Disjoint, Self::Superclass, Self::Blurry, Self::IBlurry, Self::RmBlurry];
-
-    /// As in configurations, records and tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Disjoint => "disjoint",
-            Self::Superclass => "superclass",
-            Self::Blurry => "blurry",
-            Self::IBlurry => "i-blurry",
-            Self::RmBlurry => "rm-blurry",
-        }
-    }
 
     /// One line for a list.
     pub fn about(self) -> &'static str {

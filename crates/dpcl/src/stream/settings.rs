@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
 use super::Scenario;
-use crate::error::{Error, Result};
+use crate::{
+    config::{Declared as _, Settings, choices},
+    error::{Error, Result},
+};
 
 /// The keys of a stream. Those a scenario has no use for are ignored by it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StreamSettings {
     /// Rule by which samples are dealt to tasks.
     pub scenario: Scenario,
@@ -37,8 +37,7 @@ pub struct StreamSettings {
 }
 
 /// Where in a task the samples that came from elsewhere stand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BlurryOrder {
     /// Anywhere.
     #[default]
@@ -48,44 +47,32 @@ pub enum BlurryOrder {
 }
 
 /// Order of the superclasses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SuperclassOrder {
     /// Drawn with the run's seed.
     #[default]
     Seeded,
     /// By number.
-    #[serde(alias = "A")]
     A,
     /// The first shuffled order of the benchmark of 20 tasks.
-    #[serde(alias = "B")]
     B,
     /// The second.
-    #[serde(alias = "C")]
     C,
     /// The third.
-    #[serde(alias = "D")]
     D,
     /// The fourth.
-    #[serde(alias = "E")]
     E,
 }
 
+choices!(BlurryOrder: Shuffled = "shuffled", ChunkLast = "chunk-last");
+
+choices!(
+    SuperclassOrder: Seeded = "seeded", A = "a" | "A", B = "b" | "B", C = "c" | "C", D = "d" | "D", E = "e" | "E",
+);
+
 impl Default for StreamSettings {
     fn default() -> Self {
-        Self {
-            scenario: Scenario::Disjoint,
-            tasks: 5,
-            n: 50.0,
-            m: 10.0,
-            blurry_order: BlurryOrder::default(),
-            superclass_order: SuperclassOrder::default(),
-            classes: None,
-            per_class: None,
-            first_tasks: None,
-            holdout: None,
-            split: None,
-        }
+        Settings::default().stream()
     }
 }
 
@@ -93,27 +80,9 @@ impl StreamSettings {
     /// Refuses values that no data set can be streamed with.
     ///
     /// # Errors
-    /// Names the first key whose value is out of range.
+    /// Names the key.
     pub fn check(&self) -> Result<()> {
-        if self.tasks == 0 {
-            return Err(Error::bad_key("tasks", "a stream has at least 1 task"));
-        }
-        for (key, value) in [("n", self.n), ("m", self.m)] {
-            if !(0.0..=100.0).contains(&value) {
-                return Err(Error::bad_key(key, format!("{value} is not a percentage between 0 and 100")));
-            }
-        }
-        let counts = [
-            ("classes", self.classes),
-            ("per_class", self.per_class),
-            ("first_tasks", self.first_tasks),
-            ("holdout", self.holdout),
-        ];
-        for (key, value) in counts {
-            if value == Some(0) {
-                return Err(Error::bad_key(key, "must be at least 1; leave it out to cut nothing"));
-            }
-        }
+        Settings::of_stream(self).check()?;
         match self.first_tasks {
             Some(first) if first > self.tasks => {
                 let problem = format!("there are only {} tasks to take the first {first} of", self.tasks);
@@ -127,39 +96,25 @@ impl StreamSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn refusal(change: impl FnOnce(&mut StreamSettings)) -> String {
-        let mut settings = StreamSettings::default();
-        change(&mut settings);
-        settings.check().unwrap_err().to_string()
-    }
+    use crate::config::Config;
 
     #[test]
-    fn refusals_name_the_key() {
+    fn more_tasks_than_there_are_cannot_be_the_first() {
+        let settings = StreamSettings { first_tasks: Some(6), ..StreamSettings::default() };
         assert_eq!(
-            refusal(|settings| settings.n = 120.0),
-            "configuration key `n`: 120 is not a percentage between 0 and 100"
-        );
-        assert_eq!(
-            refusal(|settings| settings.first_tasks = Some(6)),
+            settings.check().unwrap_err().to_string(),
             "configuration key `first_tasks`: there are only 5 tasks to take the first 6 of"
         );
-        assert!(refusal(|settings| settings.m = f64::NAN).contains("`m`"));
-        assert!(refusal(|settings| settings.tasks = 0).contains("`tasks`"));
-        assert!(refusal(|settings| settings.per_class = Some(0)).contains("`per_class`"));
-        assert!(refusal(|settings| settings.holdout = Some(0)).contains("`holdout`"));
         StreamSettings::default().check().unwrap();
     }
 
     #[test]
     fn keys_read_as_people_write_them() {
         let text = "scenario = 'i-blurry'\nblurry_order = 'chunk-last'\nsuperclass_order = 'B'\nm = 30";
-        let settings: StreamSettings = toml::from_str(text).unwrap();
+        let settings = Config::from_toml(text).unwrap().settings.stream();
         assert_eq!(settings.scenario, Scenario::IBlurry);
         assert_eq!(settings.blurry_order, BlurryOrder::ChunkLast);
         assert_eq!(settings.superclass_order, SuperclassOrder::B);
         assert_eq!(settings.m, 30.0);
-        let error = toml::from_str::<StreamSettings>("task = 3").unwrap_err().to_string();
-        assert!(error.contains("unknown field `task`") && error.contains("`tasks`"), "{error}");
     }
 }

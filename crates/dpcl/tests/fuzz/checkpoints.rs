@@ -51,9 +51,9 @@ fn taken_up(bytes: &[u8]) -> bool {
 fn used(checkpoint: &Checkpoint) -> bool {
     let Ok(mut learner) = checkpoint.learner() else { return false };
     let side = learner.shape().height;
-    let settings = &learner.config().settings;
+    let setup = learner.setup();
     // Large images, long buffers and many steps are asked for by right, and take their time.
-    let small = side <= 64 && settings.batch <= Some(64) && settings.updates <= Some(4.0);
+    let small = side <= 64 && setup.batch <= 64 && setup.updates <= 4.0;
     if small {
         let _ = learner.predict(&image(side, 100));
         for number in 0..3_u8 {

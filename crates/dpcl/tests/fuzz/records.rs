@@ -30,7 +30,7 @@ const EVENTS: &str = r#"{"event":"start","format":1,"classes":["a","b"],"task_cl
 const RESULT: &str = r#"{"format":1,"method":"er","label":"er","dataset":"toy","scenario":"disjoint","model":"slim","seed":1,"metrics":{"acc":0.75,"fm":0.25,"fm_signed":0.25,"fm_max":0.25,"a_auc":0.75,"a_avg":0.75,"a_last":0.75,"f_last":0.25,"online_acc":0.25},"updates":24,"samples":8,"bad_images":{"stream":1,"test":0},"train_seconds":1.5,"eval_seconds":0.5,"peak_memory_bytes":100000000,"isa":"avx2","threads":1,"knowledge":"none","version":"0.1.0"}"#;
 
 fn write(folder: &Path) {
-    fs::write(folder.join(CONFIG_FILE), Config::default().resolve().unwrap().to_toml()).unwrap();
+    fs::write(folder.join(CONFIG_FILE), Config::default().check().unwrap().to_toml()).unwrap();
     fs::write(folder.join(EVENTS_FILE), EVENTS).unwrap();
     fs::write(folder.join(RESULT_FILE), RESULT).unwrap();
 }
@@ -79,6 +79,6 @@ fn results() {
 #[test]
 fn configurations_of_records() {
     let (_root, read) = reader(CONFIG_FILE);
-    let seeds = vec![Config::default().resolve().unwrap().to_toml().into_bytes(), b"seed = 1\n".to_vec()];
+    let seeds = vec![Config::default().check().unwrap().to_toml().into_bytes(), b"seed = 1\n".to_vec()];
     Target::new("record-config", seeds).run(read);
 }

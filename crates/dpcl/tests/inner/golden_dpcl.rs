@@ -3,6 +3,7 @@
 
 use super::reference::{Case, cases, cases_named, close};
 use crate::answers::{Scores, entropy};
+use crate::config::Value as _;
 use crate::memory::{Chance, Keep, Memory, Offer, Pim, Place, Sample, Scheme, View};
 use crate::model::floats;
 use crate::perturb::{ClassLosses, Mixing, PfiConfig, Term, mix, perturb};
@@ -179,7 +180,7 @@ fn golden_history_average() {
 
 fn pima(case: &Case) -> Pima {
     let bounds: (f64, f64) = case.input("clamp");
-    let rule: Rule = case.input("rule");
+    let rule = Rule::read(&case.input("rule")).unwrap();
     Pima::new(case.input("eta0"), case.input("omega"), bounds, rule, Lag::Iteration)
 }
 

@@ -24,7 +24,7 @@ fn a_damaged_image_ends_the_run_with_its_file_and_place() {
     let run = Run::open(&config).unwrap();
     let position = run.schedule().tasks[0].samples[3];
     let name = run.dataset().train.images.file_name(position).unwrap();
-    let mut config = run.config().clone();
+    let mut config = run.setup().config();
     config.settings.on_bad_image = OnBadImage::Fail;
     let file = root.path().join(&name);
     let (_, result) = record(&config, |event| {
@@ -57,7 +57,7 @@ fn a_file_that_disappears_is_named_and_a_skipped_one_is_counted() {
         }
     };
 
-    let mut skipping = run.config().clone();
+    let mut skipping = run.setup().config();
     skipping.settings.on_bad_image = OnBadImage::Skip;
     let (events, result) = record(&skipping, remove);
     let result = result.unwrap();
@@ -87,9 +87,9 @@ fn a_skipped_image_leaves_the_rest_of_the_stream_as_it_was() {
     let opened = Run::open(&folder_config(root.path(), "on_bad_image = 'skip'\n")).unwrap();
     let last = opened.schedule().tasks[1].samples[5];
     let name = opened.dataset().train.images.file_name(last).unwrap();
-    let whole = record(opened.config(), |_| {}).0;
+    let whole = record(&opened.setup().config(), |_| {}).0;
     fs::write(root.path().join(name), b"not an image").unwrap();
-    let (cut, result) = record(opened.config(), |_| {});
+    let (cut, result) = record(&opened.setup().config(), |_| {});
     assert_eq!(result.unwrap().samples, 11);
     let same = whole.iter().zip(&cut).take_while(|(one, other)| one == other).count();
     assert!(
@@ -166,7 +166,7 @@ fn a_run_that_skipped_images_goes_on_where_it_stopped() {
         fs::write(root.path().join(name), b"not an image").unwrap();
     }
     fs::write(root.path().join("test/dark/00.png"), b"not an image").unwrap();
-    let (whole, result) = record(opened.config(), |_| {});
+    let (whole, result) = record(&opened.setup().config(), |_| {});
     assert_eq!(result.unwrap().bad_images, BadImages { stream: 2, test: 1 });
 
     // Stopped after the first task's end, when the test image is known to be bad as well.
@@ -187,7 +187,7 @@ fn a_run_that_skipped_images_goes_on_where_it_stopped() {
         }
         Ok(())
     };
-    let run = Run::open(opened.config()).unwrap();
+    let run = Run::open(&opened.setup().config()).unwrap();
     let mut watch = Watch { event: &mut write, progress: &mut |_| {}, keep: &mut keep, stop: &stop };
     assert!(matches!(run.execute(&mut watch), Err(Error::Interrupted)));
 

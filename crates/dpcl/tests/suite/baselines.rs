@@ -49,7 +49,7 @@ fn assert_same_run(one: &str, other: &str) {
 
 /// Why a configuration is refused, as `key: problem`.
 fn refusal(text: &str) -> String {
-    match config(text).resolve() {
+    match config(text).check() {
         Err(Error::BadKey { key, problem }) => format!("{key}: {problem}"),
         other => panic!("expected a refusal of {text}, got {other:?}"),
     }
@@ -134,7 +134,7 @@ fn an_anchored_learner_resumes_exactly() {
 #[test]
 fn every_memory_scheme_serves_er_and_dpcl() {
     let samples = samples(48);
-    for scheme in ["reservoir", "rm", "cbrs"] {
+    for scheme in ["reservoir", "balanced", "cbrs"] {
         for method in ["method = 'er'", "method = 'dpcl'\nrate = 'exp-reset'"] {
             let mut learner = learner(&format!("{method}\nmemory_scheme = '{scheme}'"));
             learn(&mut learner, &samples);
@@ -156,7 +156,7 @@ fn every_rate_serves_every_method_that_measures_what_it_follows() {
     for method in METHODS {
         for rate in RATES {
             let text = format!("method = '{}'\nrate = '{}'", method.name, rate.name);
-            if config(&text).resolve().is_err() {
+            if config(&text).check().is_err() {
                 refused.push((rate.name, method.name));
                 continue;
             }
@@ -281,7 +281,7 @@ fn a_memory_rebuilt_at_task_ends_holds_equal_shares_and_resumes_exactly() {
 
 /// Checks the memory of a method that trains on so many slots.
 fn rebuilt(method: &str, slots: usize, samples: &[(Image, usize)]) {
-    let text = &format!("method = '{method}'\nmemory_scheme = 'rm'\nrm_rebuild = true");
+    let text = &format!("method = '{method}'\nmemory_scheme = 'balanced'\nrebuild = true");
     let (mut whole, mut first) = (learner(text), learner(text));
     for learner in [&mut whole, &mut first] {
         learn(learner, samples);
@@ -296,7 +296,7 @@ fn rebuilt(method: &str, slots: usize, samples: &[(Image, usize)]) {
     }
     assert!(state(&whole) == state(&resumed));
 
-    let mut online = learner(&format!("method = '{method}'\nmemory_scheme = 'rm'"));
+    let mut online = learner(&format!("method = '{method}'\nmemory_scheme = 'balanced'"));
     learn(&mut online, samples);
     online.task_end().unwrap();
     assert_ne!(online.memory().unwrap().slots(), whole.memory().unwrap().slots(), "{method}");
@@ -309,13 +309,15 @@ fn what_cannot_work_is_refused_by_name() {
         "cpr.weight: must be at least 0, not -0.1"
     );
     assert_eq!(refusal("method = 'der++'\n[der]\nb = -1.0"), "der.b: must be at least 0, not -1");
-    assert_eq!(refusal("method = 'mir'\n[mir]\ncandidates = 0"), "mir.candidates: must be at least 1");
+    assert_eq!(refusal("method = 'mir'\n[mir]\ncandidates = 0"), "mir.candidates: must be at least 1, not 0");
     assert_eq!(refusal("method = 'ewc++'\n[ewc]\nlambda = -1.0"), "ewc.lambda: must be at least 0, not -1");
     assert!(refusal("method = 'ewc++'\n[ewc]\nalpha = 0.0").starts_with("ewc.alpha: "));
-    assert!(refusal("method = 'joint'\nmemory_scheme = 'rm'").starts_with("memory_scheme: joint keeps"));
+    assert!(
+        refusal("method = 'joint'\nmemory_scheme = 'balanced'").starts_with("memory_scheme: joint keeps")
+    );
     assert_eq!(
         refusal("method = 'gdumb'\nmemory_scheme = 'pim'"),
-        "memory_scheme: `pim` needs heads that disagree, which `gdumb` as configured has not; try `rm`"
+        "memory_scheme: `pim` needs heads that disagree, which `gdumb` as configured has not; try `balanced`"
     );
     assert!(
         refusal("method = 'gdumb'\nmemory_scheme = 'clib'")
@@ -327,15 +329,15 @@ fn what_cannot_work_is_refused_by_name() {
         assert!(with_rate("clib").starts_with("rate: `clib` needs losses measured"), "{method}");
     }
     assert_eq!(
-        refusal("method = 'er'\nmemory_scheme = 'rm'\nrm_rebuild = true"),
-        "rm_rebuild: needs a method that is told where tasks end, and `er` is not"
+        refusal("method = 'er'\nmemory_scheme = 'balanced'\nrebuild = true"),
+        "rebuild: needs a method that is told where tasks end, and `er` is not"
     );
     assert_eq!(
-        refusal("method = 'gdumb'\nrm_rebuild = true"),
-        "rm_rebuild: `gdumb` does not rebuild its memory; try `ewc++`"
+        refusal("method = 'gdumb'\nrebuild = true"),
+        "rebuild: `gdumb` does not rebuild its memory; try `ewc++`"
     );
     assert_eq!(
-        refusal("method = 'ewc++'\nrm_rebuild = true"),
-        "rm_rebuild: rebuilds the memory `rm`, not `reservoir`"
+        refusal("method = 'ewc++'\nrebuild = true"),
+        "rebuild: rebuilds the memory `balanced`, not `reservoir`"
     );
 }

@@ -96,8 +96,12 @@ fn step(learner: &mut Learner, batch: &[(Image, usize)]) -> Slots {
 fn each_row_counts_for_its_own_slot_and_for_its_own_newcomer() {
     // Until a first snapshot heads drawn from their distribution are the heads as they are.
     for whose in ["variational", "current"] {
-        let mut learner =
-            follower(1, &format!("noise = 'paper'\nmi_pass = 'clean'\nmi_heads = '{whose}'\nperiod = 1000"));
+        let mut learner = follower(
+            1,
+            &format!(
+                "noise = 'paper'\ndisagreement_pass = 'clean'\ndisagreement_heads = '{whose}'\nperiod = 1000"
+            ),
+        );
         for (number, batch) in samples(32).chunks_exact(STREAM).enumerate() {
             let slots = step(&mut learner, batch);
             let context = format!("{whose} batch {number}: {slots:?}");
@@ -118,7 +122,7 @@ fn each_row_counts_for_its_own_slot_and_for_its_own_newcomer() {
 #[test]
 fn the_training_pass_measures_something_else_than_a_clean_pass() {
     for pfi in [true, false] {
-        let mut learner = follower(1, &format!("pfi = {pfi}\nmi_heads = 'current'"));
+        let mut learner = follower(1, &format!("pfi = {pfi}\ndisagreement_heads = 'current'"));
         let samples = samples(32);
         let steps: Vec<Slots> = samples.chunks_exact(STREAM).map(|batch| step(&mut learner, batch)).collect();
         for slots in &steps[..3] {
@@ -134,7 +138,7 @@ fn a_newcomer_brings_what_the_last_step_on_it_measured() {
     let batch = &samples(2 * STREAM)[..STREAM];
     // After one step the one stands where the other stands before its second.
     let [one, two] = [1, 2].map(|steps| {
-        let mut learner = follower(steps, "mi_pass = 'clean'\nmi_heads = 'current'");
+        let mut learner = follower(steps, "disagreement_pass = 'clean'\ndisagreement_heads = 'current'");
         let last = batch.iter().map(|(image, class)| learner.observe(image, *class).unwrap()).last().unwrap();
         assert_eq!(last.steps.len(), steps);
         learner

@@ -22,8 +22,8 @@ fn every_reading_learns_and_resumes_exactly() {
         "",
         "noise = 'paper'\nlayers = [0, 1, 2, 3, 4]\nbsc_window = 0",
         "bsc_window = 2\nrank = 0\npredict = 'mean'",
-        "noise = 'paper'\nmi_pass = 'clean'\nloss_source = 'clean'\nlr_lag = 'collection'",
-        "mi_heads = 'current'\nlr_rule = 'alg3'\npim_keep = 'low'\npim_admit_new_class = false",
+        "noise = 'paper'\ndisagreement_pass = 'clean'\nloss_source = 'clean'\nlr_lag = 'collection'",
+        "disagreement_heads = 'current'\nlr_rule = 'alg3'\npim_keep = 'low'\npim_admit_new_class = false",
         "heads = 1\ndraws = 3",
         "pfi = false\npredict = 'current'",
     ];
@@ -76,8 +76,8 @@ const KEYS: [(&str, &str, &str); 23] = [
     ("rank", "0", "method.perturbed.bsc"),
     ("bsc_window", "2", "method.perturbed.bsc"),
     ("draws", "2", "method.memory"),
-    ("mi_pass", "'clean'", "method.memory"),
-    ("mi_heads", "'current'", "method.memory"),
+    ("disagreement_pass", "'clean'", "method.memory"),
+    ("disagreement_heads", "'current'", "method.memory"),
     ("pim_keep", "'low'", "method.memory"),
     ("pim_admit_new_class", "false", "method.memory"),
     ("gamma", "0.5", "method.memory"),
@@ -108,7 +108,7 @@ fn every_key_makes_a_difference_where_it_acts() {
         assert!(with.part(part) != without.part(part), "{key} = {value}: {part} is the same");
     }
 
-    let all = config("method = 'dpcl'").resolve().unwrap().sections.remove("dpcl").unwrap();
+    let all = config("method = 'dpcl'").check().unwrap().config().sections.remove("dpcl").unwrap();
     let tried: BTreeSet<&str> = KEYS.iter().map(|(key, ..)| *key).chain(["bsc", "predict"]).collect();
     assert_eq!(
         all.keys().map(String::as_str).collect::<BTreeSet<_>>(),
@@ -198,7 +198,7 @@ fn without_perturbed_activations_the_heads_still_disagree() {
 
 #[test]
 fn without_branched_heads_one_plain_head_is_left() {
-    let seen = Seen::of("method = 'dpcl'\nmemory_scheme = 'rm'\n[dpcl]\nperiod = 4\nbsc = false");
+    let seen = Seen::of("method = 'dpcl'\nmemory_scheme = 'balanced'\n[dpcl]\nperiod = 4\nbsc = false");
     assert_eq!((seen.perturbed, seen.collections, seen.heads()), (STEPS as f64, None, 1));
     let held = seen.learner.parameters();
     assert_eq!((held.state, held.history), (0, 0));

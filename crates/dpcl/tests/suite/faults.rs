@@ -42,7 +42,7 @@ fn memories_smaller_than_the_number_of_classes_work_down_to_none() {
                 info.name
             );
             let config = built_in(&text);
-            if let Err(error) = config.resolve() {
+            if let Err(error) = config.check() {
                 assert!(matches!(&error, Error::BadKey { key, .. } if key == "memory"), "{error:?}");
                 assert_eq!(memory, 0, "{}: {error}", info.name);
                 continue;

@@ -107,7 +107,7 @@ fn a_finished_run_is_left_alone() {
     let log = made.log();
     assert!(matches!(made.run(SMALL, 10, None), Err(Error::BadData { .. })));
     let config = made.folder.config().unwrap();
-    assert!(matches!(made.folder.status(&config), Ok(Status::Finished(_))));
+    assert!(matches!(made.folder.status(&config.check().unwrap()), Ok(Status::Finished(_))));
     assert_eq!(made.log(), log);
     let text = fs::read_to_string(made.folder.path().join("config.toml")).unwrap();
     assert!(text.starts_with("# command: dpcl run\n"), "{text}");

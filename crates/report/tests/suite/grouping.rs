@@ -1,5 +1,7 @@
 //! What is compared with what, and what is averaged.
 
+use std::collections::BTreeMap;
+
 use crate::made_up::Plan;
 use dpcl_report::Report;
 use dpcl_report::read::Record;
@@ -135,4 +137,54 @@ fn unfinished_runs_say_how_far_they_came() {
         ]
     );
     assert!(report.html().contains("No run has finished yet"));
+}
+
+/// The record as it would be written today: it says by itself which setting and group it belongs to.
+fn todays(mut record: Record) -> Record {
+    let (mut setting, mut group) = (BTreeMap::new(), BTreeMap::new());
+    for (key, value) in dpcl_report::record::dotted(&record.config) {
+        match key.as_str() {
+            "dataset" | "scenario" | "tasks" | "on_bad_image" => setting.insert(key, value),
+            "seed" => None,
+            _ => group.insert(key, value),
+        };
+    }
+    setting.entry("on_bad_image".into()).or_insert("fail".into());
+    let result = record.result.as_mut().unwrap();
+    (result.setting, result.group) = (setting, group);
+    // What it says counts, not what stands in its configuration.
+    record.config.clear();
+    record
+}
+
+#[test]
+fn old_and_new_records_of_one_configuration_are_averaged() {
+    let report = Report::new(vec![er(1), todays(er(2))]);
+    assert_eq!(names(&report), [["er"]]);
+    assert_eq!(report.settings[0].seeds(), Some(2));
+    let report = Report::new(vec![with_own("bic", 1, "alpha = 1.0"), {
+        let later = "alpha = 1.0\ngamma = 0.1\nlr_clamp = [0.05, 2.0]\nlr_lag = 'iteration'\nlr_rule = 'text'\n\
+                     omega = 1.0526315789473684";
+        todays(with_own("bic", 2, later))
+    }]);
+    assert_eq!(names(&report), [["bic"]]);
+}
+
+#[test]
+fn what_had_another_name_is_the_same_today() {
+    let old = |seed| {
+        let record = with_own("dpcl", seed, "mi_pass = 'train'\nmi_heads = 'current'");
+        with(with(record, "memory_scheme", "rm"), "rm_rebuild", true)
+    };
+    let new = |seed| {
+        let record = with_own("dpcl", seed, "disagreement_pass = 'train'\ndisagreement_heads = 'current'");
+        todays(with(with(record, "memory_scheme", "balanced"), "rebuild", true))
+    };
+    assert_eq!(names(&Report::new(vec![old(1), new(2)])), [["dpcl"]]);
+
+    // Old records among themselves are told apart in their own words.
+    let other = with_own("dpcl", 1, "mi_pass = 'clean'\nmi_heads = 'current'");
+    let other = with(with(other, "memory_scheme", "rm"), "rm_rebuild", true);
+    let expected = [["dpcl (dpcl.mi_pass clean)", "dpcl (dpcl.mi_pass train)"]];
+    assert_eq!(names(&Report::new(vec![old(1), other])), expected);
 }

@@ -1,19 +1,16 @@
 //! The keys of the `[dpcl]` table. What each part makes of them is written where the part is.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
+    config::{choices, keys},
     error::{Error, Result},
     memory::Keep,
     perturb::{BscConfig, NoiseKind, PfiConfig},
-    rate::PimaConfig,
-    rehearsal::double::Voters,
+    rehearsal::double::{DoubleKeys, Voters},
 };
 
 /// Where disagreement is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MiPass {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DisagreementPass {
     /// On the perturbed training pass.
     #[default]
     Train,
@@ -22,8 +19,7 @@ pub enum MiPass {
 }
 
 /// Which loss sets a class's noise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossSource {
     /// That of the mixed training batch.
     #[default]
@@ -32,76 +28,46 @@ pub enum LossSource {
     Clean,
 }
 
-/// Own keys of `dpcl`. The defaults are the paper's values or, where it has none, its nearest relatives'; noise and
-/// window are those that measurements support.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct DpclConfig {
-    /// Whether training activations are perturbed and mixed.
-    pub pfi: bool,
-    /// How they are perturbed and mixed.
-    #[serde(flatten)]
-    pub interpolation: PfiConfig,
-    /// Whether the running loss is of the mixed batch or of a clean pass.
-    pub loss_source: LossSource,
+choices!(DisagreementPass: Train = "train", Clean = "clean");
+choices!(LossSource: Mixed = "mixed", Clean = "clean");
 
-    /// Whether there are several heads with distributions; otherwise one plain head.
-    pub bsc: bool,
-    /// How many heads, and how their distributions are followed.
-    #[serde(flatten)]
-    pub classifiers: BscConfig,
+keys! {
+    /// Own keys of `dpcl`. The defaults are the paper's values or, where it has none, its nearest relatives'; noise and
+    /// window are those that measurements support.
+    pub struct DpclKeys {
+        /// Perturbed activations and heads.
+        double: DoubleKeys = doubly_perturbed();
+        /// Whether the running loss is of the mixed batch or of a clean pass.
+        loss_source: LossSource = LossSource::Mixed;
 
-    /// Where disagreement is measured.
-    pub mi_pass: MiPass,
-    /// Whose disagreement is measured.
-    pub mi_heads: Voters,
-    /// Which samples `pim` keeps.
-    pub pim_keep: Keep,
-    /// Whether `pim` always lets in a class that has no slot.
-    pub pim_admit_new_class: bool,
-    /// How disagreement is remembered, and how the rate `pima` follows it.
-    #[serde(flatten)]
-    pub pima: PimaConfig,
+        /// Where disagreement is measured.
+        disagreement_pass: DisagreementPass = DisagreementPass::Train, once(&["mi_pass"]);
+        /// Whose disagreement is measured.
+        disagreement_heads: Voters = Voters::Variational, once(&["mi_heads"]);
+        /// Which samples `pim` keeps.
+        pim_keep: Keep = Keep::High;
+        /// Whether `pim` always lets in a class that has no slot.
+        pim_admit_new_class: bool = true;
+    }
+    also refuse_a_loss_that_sets_nothing;
 }
 
-impl Default for DpclConfig {
-    fn default() -> Self {
-        Self {
-            pfi: true,
-            interpolation: PfiConfig { noise: NoiseKind::Nfm, ..PfiConfig::default() },
-            loss_source: LossSource::default(),
-            bsc: true,
-            classifiers: BscConfig { window: 20, ..BscConfig::default() },
-            mi_pass: MiPass::default(),
-            mi_heads: Voters::default(),
-            pim_keep: Keep::default(),
-            pim_admit_new_class: true,
-            pima: PimaConfig::default(),
-        }
+/// What measurements support: both perturbations, damped noise, heads averaged over their last snapshots.
+fn doubly_perturbed() -> DoubleKeys {
+    DoubleKeys {
+        pfi: true,
+        interpolation: PfiConfig { noise: NoiseKind::Nfm, ..PfiConfig::default() },
+        bsc: true,
+        classifiers: BscConfig { window: 20, ..BscConfig::default() },
+        ..DoubleKeys::default()
     }
 }
 
-impl DpclConfig {
-    /// The part that perturbs activations, unless switched off.
-    pub fn pfi(&self) -> Option<PfiConfig> {
-        self.pfi.then(|| self.interpolation.clone())
+fn refuse_a_loss_that_sets_nothing(keys: &DpclKeys) -> Result<()> {
+    let sets_noise = keys.double.pfi && keys.double.interpolation.noise == NoiseKind::Paper;
+    if keys.loss_source == LossSource::Clean && !sets_noise {
+        let problem = "`clean` sets the noise of classes, which only `noise = \"paper\"` has, with `pfi`";
+        return Err(Error::bad_key("loss_source", problem));
     }
-
-    /// The part that perturbs heads, unless switched off.
-    pub fn bsc(&self) -> Option<BscConfig> {
-        self.bsc.then_some(self.classifiers)
-    }
-
-    /// Refuses values that cannot be run.
-    pub fn check(&self) -> Result<()> {
-        if self.loss_source == LossSource::Clean
-            && !(self.pfi && self.interpolation.noise == NoiseKind::Paper)
-        {
-            let problem = "`clean` sets the noise of classes, which only `noise = \"paper\"` has, with `pfi`";
-            return Err(Error::bad_key("loss_source", problem));
-        }
-        self.interpolation.check()?;
-        self.classifiers.check()?;
-        self.pima.check()
-    }
+    Ok(())
 }

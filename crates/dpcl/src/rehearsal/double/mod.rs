@@ -5,11 +5,13 @@
 //! distributions ([`StochasticHeads`]); with neither it is a plain pass and a plain head. Memory and rate are told how far
 //! the heads disagree; what they make of it, and what else is in a loss, is not known here.
 
+mod keys;
 mod row_losses;
 mod stochastic_heads;
 #[cfg(test)]
 mod tests;
 
+pub use keys::DoubleKeys;
 pub use row_losses::RowLosses;
 pub use stochastic_heads::{StochasticHeads, Voters};
 
@@ -19,18 +21,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Training,
-    replay::{DISAGREEMENT, rate_name, scheme_name, unmeasured_rate},
+    replay::{DISAGREEMENT, unmeasured_rate},
 };
 use crate::{
     answers::{Scores, Votes},
     batch::Batch,
-    config::Config,
+    config::Setup,
     data::Image,
     error::{Error, Result},
     memory::Memory,
     method::Core,
     model::Pass,
-    perturb::{BscConfig, ClassLosses, Disturbance, Pfi, PfiConfig},
+    perturb::{ClassLosses, Disturbance, Pfi, PfiConfig},
     rate::{Pima, PimaConfig},
     state::{Persist, State},
 };
@@ -66,29 +68,23 @@ pub struct Forward {
 }
 
 impl DoublePerturbation {
-    /// Of the method whose table is `section`; either perturbation may be left out. Both have passed their checks, and
-    /// so has `gamma`, the share of a new measurement in the disagreement history of a stored sample.
+    /// As the keys say; either perturbation may be left out.
     ///
     /// # Errors
     /// When activations would be mixed as well as images.
-    pub fn new(
-        config: &Config,
-        section: &str,
-        pfi: Option<PfiConfig>,
-        bsc: Option<BscConfig>,
-        gamma: f64,
-    ) -> Result<Self> {
-        let settings = &config.settings;
-        if pfi.is_some() && settings.cutmix_prob.is_some_and(|probability| probability > 0.0) {
+    pub fn new(setup: &Setup, keys: &DoubleKeys) -> Result<Self> {
+        let pfi = keys.pfi.then(|| keys.interpolation.clone());
+        if pfi.is_some() && setup.cutmix_prob > 0.0 {
+            let section = setup.method.section;
             let problem = format!("cannot be combined with `{section}.pfi`: a row would have four labels");
             return Err(Error::bad_key("cutmix_prob", problem));
         }
         let kappa = pfi.as_ref().map_or_else(|| PfiConfig::default().kappa, |pfi| pfi.kappa);
         Ok(Self {
-            pfi: pfi.map(|pfi| Pfi::new(pfi, settings.seed)),
+            pfi: pfi.map(|pfi| Pfi::new(pfi, setup.seed)),
             losses: ClassLosses::new(kappa),
-            heads: StochasticHeads::new(bsc, settings.seed),
-            gamma,
+            heads: StochasticHeads::new(keys.bsc.then_some(keys.classifiers), setup.seed),
+            gamma: keys.pima.gamma,
             counts: Counts::default(),
         })
     }
@@ -98,19 +94,19 @@ impl DoublePerturbation {
     ///
     /// # Errors
     /// When there are no heads to disagree, or the memory compares newcomers by it.
-    pub fn pima(&self, config: &Config, memory: &Memory, pima: &PimaConfig) -> Result<Option<Pima>> {
+    pub fn pima(&self, setup: &Setup, memory: &Memory, pima: &PimaConfig) -> Result<Option<Pima>> {
         if memory.needs_disagreement() {
-            let (scheme, method) = (scheme_name(config)?, &config.settings.method);
+            let (scheme, method) = (&setup.memory_scheme, setup.method.name);
             let problem = format!(
-                "`{scheme}` compares the disagreement on newcomers, which `{method}` does not measure; try `rm`"
+                "`{scheme}` compares the disagreement on newcomers, which `{method}` does not measure; try `balanced`"
             );
             return Err(Error::bad_key("memory_scheme", problem));
         }
-        let follows = rate_name(config)? == "pima";
+        let follows = setup.rate == "pima";
         if follows && !self.heads.can_disagree(Voters::default()) {
-            return Err(unmeasured_rate(config, DISAGREEMENT));
+            return Err(unmeasured_rate(setup, DISAGREEMENT));
         }
-        Ok(follows.then(|| pima.start(config.settings.lr)))
+        Ok(follows.then(|| pima.start(setup.lr)))
     }
 
     /// Begins a training step: activations are disturbed, then mixed, at one depth.

@@ -1,12 +1,12 @@
 //! Heads that answer from distributions of their weights, and how far they disagree.
 
 use dpcl_report::record::Parameters;
-use serde::{Deserialize, Serialize};
 
 use burn::tensor::Tensor;
 
 use crate::{
     cache::Cache,
+    config::choices,
     data::Image,
     error::Result,
     method::{Core, scores},
@@ -17,8 +17,7 @@ use crate::{
 };
 
 /// Whose disagreement is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Voters {
     /// Heads drawn from their distributions.
     #[default]
@@ -26,6 +25,8 @@ pub enum Voters {
     /// Heads as they are.
     Current,
 }
+
+choices!(Voters: Variational = "variational", Current = "current");
 
 impl Voters {
     /// Whether such classifiers give several answers.

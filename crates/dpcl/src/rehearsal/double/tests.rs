@@ -7,10 +7,11 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::{
     augment::cutmix::{Area, Mix},
+    config::Config,
     inner::reference::{Case, cases, cases_named, close},
     memory::Sample,
     model::{Architecture, Growth, Model, cross_entropy, floats, mixed_cross_entropy},
-    perturb::{DEEPEST, Mixing, NoiseKind, Term, class_means},
+    perturb::{BscConfig, DEEPEST, Mixing, NoiseKind, Term, class_means},
     random::Random,
     rate::{Constant, Rate},
 };
@@ -139,8 +140,15 @@ fn batch() -> Batch {
 }
 
 fn perturbed(pfi: Option<PfiConfig>, bsc: Option<BscConfig>) -> DoublePerturbation {
-    let config = Config::from_toml("method = 'dpcl'\nseed = 3").unwrap();
-    let mut perturbed = DoublePerturbation::new(&config, "dpcl", pfi, bsc, 0.25).unwrap();
+    let setup = Config::from_toml("method = 'dpcl'\nseed = 3").unwrap().check().unwrap();
+    let keys = DoubleKeys {
+        pfi: pfi.is_some(),
+        interpolation: pfi.unwrap_or_default(),
+        bsc: bsc.is_some(),
+        classifiers: bsc.unwrap_or_default(),
+        pima: PimaConfig { gamma: 0.25, ..PimaConfig::default() },
+    };
+    let mut perturbed = DoublePerturbation::new(&setup, &keys).unwrap();
     // Two classes have been trained on, the third is in its first batch.
     perturbed.losses.absorb([(0, 2.0), (1, 0.3)].map(|(class, loss)| Term { class, weight: 1.0, loss }));
     perturbed

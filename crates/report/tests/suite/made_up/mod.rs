@@ -211,6 +211,9 @@ impl Plan {
             knowledge: self.knowledge.into(),
             answers: "any-time".into(),
             version: "0.1.0".into(),
+            setting: BTreeMap::new(),
+            group: BTreeMap::new(),
+            remarks: Vec::new(),
             checksum: String::new(),
         }
     }

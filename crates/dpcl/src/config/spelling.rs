@@ -1,0 +1,79 @@
+//! Old spellings of keys: read everywhere, written nowhere.
+
+use toml::{Table, Value};
+
+use super::{Key, Keys, Settings};
+use crate::{
+    error::{Error, Result},
+    methods,
+};
+
+/// Gives every key of a configuration the name it has today, in the methods' own tables too.
+///
+/// # Errors
+/// When a table has a key under two names.
+pub fn renew(table: &mut Table) -> Result<()> {
+    renew_keys(table, &Settings::keys())?;
+    for method in methods::all() {
+        if let Some(Value::Table(section)) = table.get_mut(method.section) {
+            renew_keys(section, &(method.keys.list)()).map_err(|error| match error {
+                Error::BadKey { key, problem } => {
+                    Error::bad_key(format!("{}.{key}", method.section), problem)
+                }
+                error => error,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives the keys of one table the names they have today.
+pub(super) fn renew_keys(table: &mut Table, keys: &[Key]) -> Result<()> {
+    for key in keys {
+        for alias in key.aliases {
+            let Some(value) = table.remove(*alias) else { continue };
+            if table.contains_key(key.name) {
+                let problem = format!("is another name of `{}`; give only one of the two", key.name);
+                return Err(Error::bad_key(*alias, problem));
+            }
+            table.insert(key.name.to_owned(), value);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn renewed(text: &str) -> Result<Table, String> {
+        let mut table = text.parse().unwrap();
+        renew(&mut table).map(|()| table).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn old_names_are_todays_names() {
+        let old =
+            "updates_per_sample = 2.0\nrm_rebuild = true\n[dpcl]\nmi_pass = 'clean'\nmi_heads = 'current'";
+        let new = "updates = 2.0\nrebuild = true\n[dpcl]\ndisagreement_pass = 'clean'\ndisagreement_heads = 'current'";
+        assert_eq!(renewed(old), Ok(new.parse().unwrap()));
+        assert_eq!(renewed(new), Ok(new.parse().unwrap()));
+        assert_eq!(Config::from_toml(old).unwrap(), Config::from_toml(new).unwrap());
+    }
+
+    #[test]
+    fn one_value_has_one_name() {
+        let error = renewed("updates = 1.0\nupdates_per_sample = 2.0").unwrap_err();
+        assert!(error.contains("`updates_per_sample`") && error.contains("only one"), "{error}");
+        let error = renewed("[dpcl]\nmi_pass = 'clean'\ndisagreement_pass = 'clean'").unwrap_err();
+        assert!(error.contains("`dpcl.mi_pass`") && error.contains("`disagreement_pass`"), "{error}");
+    }
+
+    #[test]
+    fn a_memory_that_was_called_otherwise_is_the_same() {
+        let scheme = |text: &str| Config::from_toml(text).unwrap().check().unwrap().memory_scheme;
+        assert_eq!(scheme("memory_scheme = 'rm'"), "balanced");
+        assert_eq!(scheme("memory_scheme = 'balanced'"), "balanced");
+    }
+}
