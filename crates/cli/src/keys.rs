@@ -40,9 +40,10 @@ fn own(name: &str) -> Option<String> {
     methods::all().into_iter().find(has).map(|info| format!("{}.{name}", info.section))
 }
 
+/// The first of the most similar keys, if any is similar.
 fn closest(wrong: &str, known: &[impl AsRef<str>]) -> Option<String> {
-    let scored =
-        known.iter().map(|key| (strsim::jaro_winkler(tail(key.as_ref()), tail(wrong)), key.as_ref()));
+    let likeness = |key: &str| strsim::jaro_winkler(tail(key), tail(wrong));
+    let scored = known.iter().rev().map(|key| (likeness(key.as_ref()), key.as_ref()));
     let close = scored.filter(|(likeness, _)| *likeness > 0.85);
     close.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, key)| key.to_owned())
 }

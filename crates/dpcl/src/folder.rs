@@ -320,6 +320,18 @@ mod tests {
     }
 
     #[test]
+    fn a_record_in_an_older_spelling_is_of_the_same_configuration() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::at(place.path());
+        let text = "method = 'ewc++'\nmemory_scheme = 'balanced'\nrebuild = true\nupdates = 2.0";
+        let setup = Config::from_toml(text).unwrap().check().unwrap();
+        let old = setup.to_toml().replace("rebuild =", "rm_rebuild =").replace("balanced", "rm");
+        let old = old.replace("updates =", "updates_per_sample =");
+        fs::write(place.path().join(CONFIG_FILE), old).unwrap();
+        assert_eq!(folder.status(&setup).unwrap(), Status::Begun);
+    }
+
+    #[test]
     fn a_record_without_its_configuration_is_damaged_not_missing() {
         let (_place, folder, setup) = begun();
         fs::remove_file(folder.path().join(CONFIG_FILE)).unwrap();

@@ -60,6 +60,8 @@ fn wrong_names_are_answered_with_the_right_ones() {
     let place = Place::new();
     for (arguments, names) in [
         ("run --set memmory=3", &["did you mean `memory`?", "lr_reset_on_new_class", "seeds", "jobs"][..]),
+        ("run --method dpcl --set dpcl.sigma=3", &["did you mean `dpcl.sigma_a`?", "dpcl.heads"]),
+        ("run --set candidates=3", &["did you mean `mir.candidates`?"]),
         ("run --set method=err", &["er", "finetune"]),
         ("run --set rate=linear", &["exp-reset", "constant"]),
         ("run --set memory_scheme=fifo", &["reservoir"]),

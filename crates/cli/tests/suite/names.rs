@@ -5,7 +5,9 @@ use crate::support::Place;
 #[test]
 fn lists_are_for_people_and_for_programs() {
     let place = Place::new();
-    for kind in ["methods", "datasets", "scenarios", "models", "memories", "rates", "metrics", "presets"] {
+    for kind in
+        ["methods", "datasets", "scenarios", "models", "memories", "rates", "metrics", "presets", "keys"]
+    {
         let text = place.say(&format!("list {kind}")).done().stdout;
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let json = place.say(&format!("list {kind} --format json")).done().stdout;
@@ -18,6 +20,34 @@ fn lists_are_for_people_and_for_programs() {
         }
     }
     insta::assert_snapshot!("list-metrics", place.say("list metrics").stdout);
+}
+
+#[test]
+fn a_key_is_listed_with_all_that_is_known_of_it() {
+    let json = Place::new().say("list keys --format json").done().stdout;
+    let keys: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    let key = |name: &str| keys.iter().find(|key| key["name"] == name).unwrap();
+    let candidates = key("mir.candidates");
+    assert_eq!((&candidates["default"], &candidates["range"]), (&"50".into(), &"at least 1".into()));
+    assert_eq!((&candidates["read_by"], &candidates["flag"]), (&"mir".into(), &serde_json::Value::Null));
+    let updates = key("updates");
+    assert_eq!((&updates["flag"], &updates["default"]), (&"--updates".into(), &"the data set's".into()));
+    assert_eq!(updates["old_names"], serde_json::json!(["updates_per_sample"]));
+    // A group of keys starts from what the method that holds it says.
+    assert_eq!(
+        (&key("dpcl.noise")["default"], &key("bic.noise")["default"]),
+        (&"nfm".into(), &"paper".into())
+    );
+}
+
+#[test]
+fn old_spellings_mean_todays_keys() {
+    let place = Place::new();
+    let old = "check --method dpcl --memory-scheme rm --set updates_per_sample=2 --set dpcl.mi_pass=clean";
+    let new = "check --method dpcl --memory-scheme balanced --updates 2 --set dpcl.disagreement_pass=clean";
+    assert_eq!(place.say(old).done().stdout, place.say(new).done().stdout);
+    let both = place.say("check --set dpcl.mi_pass=clean --set dpcl.disagreement_pass=train").done().stdout;
+    assert!(!both.contains("mi_pass"), "later assignments win: {both}");
 }
 
 #[test]

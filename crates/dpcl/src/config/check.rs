@@ -46,6 +46,10 @@ impl Setup {
 #[cfg(test)]
 mod tests {
     use super::super::{Config, Settings};
+    use crate::{
+        memory::{Memory, SCHEMES},
+        rate::RATES,
+    };
 
     fn refused(change: impl FnOnce(&mut Settings)) -> String {
         let mut config = Config::default();
@@ -104,6 +108,20 @@ mod tests {
         let config = Config::from_toml("method = 'dpcl'\ncutmix_prob = 0.5\n[dpcl]\npfi = true").unwrap();
         let error = config.check().unwrap_err().to_string();
         assert!(error.contains("`cutmix_prob`"), "{error}");
+    }
+
+    #[test]
+    fn whatever_is_measured_has_a_period() {
+        for scheme in SCHEMES.iter().filter(|scheme| scheme.name != "pim") {
+            let config = Config::from_toml(&format!("memory_scheme = '{}'", scheme.name)).unwrap();
+            let measured = Memory::new(scheme.name, 1, 1).unwrap().needs_losses();
+            assert_eq!(config.check().unwrap().imp_period.is_some(), measured, "{}", scheme.name);
+        }
+        for rate in RATES.iter().filter(|rate| rate.name != "pima") {
+            let setup = Config::from_toml(&format!("rate = '{}'", rate.name)).unwrap().check().unwrap();
+            let measured = crate::rate::build(&setup).unwrap().needs_losses();
+            assert_eq!(setup.imp_period.is_some(), measured, "{}", rate.name);
+        }
     }
 
     #[test]
