@@ -14,7 +14,7 @@ mod setup;
 mod spelling;
 mod value;
 
-pub(crate) use declare::keys;
+pub use declare::keys;
 pub use declare::{Declared, Keys, Part};
 pub use key::{Flag, Heading, Key, Role, Standard};
 pub use range::Range;

@@ -1,10 +1,19 @@
 //! A learner that never stops.
 //!
 //! dpcl learns image classes from a stream it sees once, with no task information, inside a small fixed memory, and
-//! answers at any time. Folders are the pipeline:
+//! answers at any time.
 //!
-//! [`data`] → [`stream`] → [`batch`] ([`augment`]) → [`methods`] ([`model`], [`perturb`], [`memory`], [`rate`]) →
-//! evaluation → record.
+//! | to … | there is |
+//! |---|---|
+//! | learn from labelled images and ask for answers | [`Learner`], below |
+//! | say how | [`Config`], the keys as written; [`Setup`], all of them, checked |
+//! | put a learner away and take it up again | [`Learner::save`], [`Learner::load`], [`checkpoint`] |
+//! | open images | [`data`] |
+//! | lay out a stream of tasks | [`stream`] |
+//! | learn a whole stream and evaluate on the way | [`Run`], with [`Watch`] or in a [`folder`] |
+//! | see what can be named | [`methods::all`], [`memory::SCHEMES`], [`rate::RATES`], [`model::MODELS`], [`data::list`] |
+//! | write a method of one's own | [`method`], [`methods::register`], [`contract`] |
+//! | measure speed | [`bench`] |
 //!
 //! # Example
 //!
@@ -36,9 +45,9 @@
 //! # }
 //! ```
 
-pub mod answers;
-pub mod augment;
-pub mod batch;
+mod answers;
+mod augment;
+mod batch;
 pub mod bench;
 mod cache;
 pub mod checkpoint;
@@ -58,11 +67,11 @@ pub mod memory;
 pub mod method;
 pub mod methods;
 pub mod model;
-pub mod perturb;
+mod perturb;
 mod process;
 pub mod random;
 pub mod rate;
-pub mod rehearsal;
+mod rehearsal;
 pub mod run;
 pub mod state;
 pub mod stream;

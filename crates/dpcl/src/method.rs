@@ -1,22 +1,50 @@
-//! What a method is: how it takes in samples, answers, is told of tasks and says what it holds.
+//! What a method is, and what an author of one needs.
 //!
 //! A [`Method`] works on a [`Core`]: the network and the maker of batches. It sees samples one by one and is never told
 //! about tasks, unless it declares [`Knowledge`] beyond that; every table marks such methods.
+//!
+//! Most methods rehearse. Such a one implements [`Rehearse`], its step and what it remembers beyond the samples it
+//! stores, and becomes a method by [`Rehearsal::boxed`]. A step goes forward through a [`Pass`], makes a loss and hands
+//! both to [`Training::step`]. [`MethodInfo`] says how a method is listed and built, and [`crate::keys!`] declares its
+//! own keys. `examples/own_method.rs` of the command is a whole one.
+//!
+//! | what | where |
+//! |---|---|
+//! | samples, and how batches are made of them | [`Sample`], [`Batch`], [`Recipe`], [`Batcher`] |
+//! | what is kept, and numbers kept with it | [`Memory`], [`Place`], [`SlotVectors`] |
+//! | the network | [`Model`], [`Pass`], [`Outcome`], [`Shift`], [`LayerView`], [`Frozen`], [`Weights`] |
+//! | losses | [`batch_loss`], [`cross_entropy`], [`distillation`], … |
+//! | perturbed activations and heads | [`DoublePerturbation`], [`DoubleKeys`] |
+//! | answers | [`Scores`], [`scores`] |
+//! | chance, saving | [`Random`], [`Persist`], [`State`] |
 
 use std::collections::BTreeMap;
 
-use burn::tensor::Tensor;
-use dpcl_report::record::Parameters;
-
-use crate::{
+pub use crate::{
     answers::{Scores, Votes},
-    batch::Batcher,
-    data::Image,
-    error::Result,
-    memory::{Memory, Sample},
-    model::{Growth, Model, floats},
+    batch::{Batch, Batcher, Candidates, Recipe},
+    config::{OwnKeys, Setup},
+    memory::{Memory, Place, Sample, SlotVectors},
+    methods::{MethodInfo, REHEARSAL},
+    model::{
+        Change, Frozen, Gradients, Growth, LayerView, Model, Outcome, Pass, Shift, Watch, Weights,
+        cross_entropy, cross_entropy_rows, distillation, floats, matrix, mean_entropy, mixed_cross_entropy,
+        stored_distance,
+    },
+    random::Random,
+    rate::Rate,
+    rehearsal::{
+        Rehearsal, Rehearse, Replay, Training, batch_loss,
+        double::{DoubleKeys, DoublePerturbation},
+        forward,
+        offline::Offline,
+    },
     state::{Persist, State},
 };
+use burn::tensor::Tensor;
+pub use dpcl_report::record::Parameters;
+
+use crate::{data::Image, error::Result};
 
 /// What a method is told beyond images and labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]

@@ -11,5 +11,6 @@ mod interrupt;
 mod kill;
 mod learner;
 mod names;
+mod own_method;
 mod resume;
 mod support;

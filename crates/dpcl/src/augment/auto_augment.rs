@@ -42,6 +42,7 @@ pub enum Operation {
 }
 
 impl Operation {
+    #[cfg(test)]
     /// Every operation once.
     pub const ALL: [Self; 14] = [
         Self::ShearX,

@@ -2,6 +2,7 @@
 //!
 //! It knows pixels and look-up tables, not which changes exist or when they are made.
 
+#[cfg(test)]
 use crate::data::Image;
 
 /// One output byte for every input byte.
@@ -17,6 +18,7 @@ pub struct Canvas {
 }
 
 impl Canvas {
+    #[cfg(test)]
     /// Replaces the content by a copy of `image`.
     pub fn load(&mut self, image: &Image) {
         self.resize(image.height, image.width);

@@ -141,7 +141,9 @@ pub trait Keys: Declared + Default {
 /// [`Key`] can be told; fields that are structs of keys are groups, whose keys stand beside the others. `also` names a
 /// function that refuses what ranges cannot say.
 ///
-/// ```ignore
+/// ```
+/// use dpcl::keys;
+///
 /// keys! {
 ///     /// Own keys of `mir`.
 ///     pub struct MirKeys {
@@ -150,6 +152,7 @@ pub trait Keys: Declared + Default {
 ///     }
 /// }
 /// ```
+#[macro_export]
 macro_rules! keys {
     (
         $(#[$attribute:meta])*
@@ -222,7 +225,7 @@ macro_rules! keys {
     };
 }
 
-pub(crate) use keys;
+pub use keys;
 
 #[cfg(test)]
 mod tests {

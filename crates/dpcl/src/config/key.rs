@@ -99,7 +99,8 @@ impl Heading {
 
 impl Key {
     /// A key that changes how it is learned, takes any value and has no flag; `help` is its doc comment, line by line.
-    pub(crate) fn new(name: &'static str, help: &[&str]) -> Self {
+    #[must_use]
+    pub fn new(name: &'static str, help: &[&str]) -> Self {
         let help = help.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
         Self {
             name,
@@ -115,12 +116,14 @@ impl Key {
     }
 
     /// It is called otherwise than the field that holds it.
-    pub(crate) fn named(self, name: &'static str) -> Self {
+    #[must_use]
+    pub fn named(self, name: &'static str) -> Self {
         Self { name, ..self }
     }
 
     /// It had these names before.
-    pub(crate) fn once(self, aliases: &'static [&'static str]) -> Self {
+    #[must_use]
+    pub fn once(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
     }
 
@@ -130,27 +133,32 @@ impl Key {
     }
 
     /// It takes one of these names.
-    pub(crate) fn one_of(self, names: impl IntoIterator<Item = &'static str>) -> Self {
+    #[must_use]
+    pub fn one_of(self, names: impl IntoIterator<Item = &'static str>) -> Self {
         Self { kind: Kind::Choice(names.into_iter().collect()), ..self }
     }
 
     /// The smallest value.
-    pub(crate) fn at_least(self, least: impl Into<f64>) -> Self {
+    #[must_use]
+    pub fn at_least(self, least: impl Into<f64>) -> Self {
         Self { range: self.range.at_least(least.into()), ..self }
     }
 
     /// What every value is above.
-    pub(crate) fn above(self, bound: impl Into<f64>) -> Self {
+    #[must_use]
+    pub fn above(self, bound: impl Into<f64>) -> Self {
         Self { range: self.range.above(bound.into()), ..self }
     }
 
     /// The largest value.
-    pub(crate) fn at_most(self, most: impl Into<f64>) -> Self {
+    #[must_use]
+    pub fn at_most(self, most: impl Into<f64>) -> Self {
         Self { range: self.range.at_most(most.into()), ..self }
     }
 
     /// What every value is below.
-    pub(crate) fn below(self, bound: impl Into<f64>) -> Self {
+    #[must_use]
+    pub fn below(self, bound: impl Into<f64>) -> Self {
         Self { range: self.range.below(bound.into()), ..self }
     }
 

@@ -19,6 +19,7 @@ pub struct Cbrs {
 }
 
 impl Cbrs {
+    #[cfg(test)]
     /// Classes that were the largest of a full memory at some time.
     pub fn full_classes(&self) -> impl Iterator<Item = usize> + '_ {
         self.full.iter().copied()

@@ -44,6 +44,7 @@ impl Clib {
         Self { keep, moving: Moving::default() }
     }
 
+    #[cfg(test)]
     /// Importance of the sample in each filled slot.
     pub fn scores(&self) -> &[f64] {
         &self.moving.scores

@@ -14,13 +14,15 @@ mod samples;
 mod schemes;
 mod slot_vectors;
 
-pub use balanced::Balanced;
-pub use cbrs::Cbrs;
-pub use clib::Clib;
-pub use nothing::Nothing;
-pub use pim::{Keep, Pim};
-pub use rebuild::{choose, spread, uncertainty};
-pub use reservoir::Reservoir;
+pub(crate) use balanced::Balanced;
+pub(crate) use cbrs::Cbrs;
+pub(crate) use clib::Clib;
+pub(crate) use nothing::Nothing;
+pub(crate) use pim::{Keep, Pim};
+#[cfg(test)]
+pub(crate) use rebuild::spread;
+pub(crate) use rebuild::{choose, uncertainty};
+pub(crate) use reservoir::Reservoir;
 pub use samples::{Sample, Samples};
 pub(crate) use schemes::present_name;
 pub use schemes::{SCHEMES, SchemeInfo};

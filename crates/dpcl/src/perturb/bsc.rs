@@ -40,6 +40,7 @@ impl Bsc {
         Self { config, classes: Vec::new(), collections: 0, tables: OnceLock::new() }
     }
 
+    #[cfg(test)]
     /// Distributions given whole, by class, then by head; one without a snapshot stands for a class never collected.
     pub fn known(config: BscConfig, classes: Vec<Vec<Gaussian>>) -> Self {
         Self { classes, ..Self::new(config) }
@@ -216,6 +217,7 @@ pub struct DrawnHeads {
 }
 
 impl DrawnHeads {
+    #[cfg(test)]
     /// Answers of every draw of every head for `features` [rows, features].
     pub fn votes(&self, features: Tensor<2>) -> Votes {
         let (logits, shape) = self.logits(features);

@@ -40,6 +40,7 @@ impl Gaussian {
         }
     }
 
+    #[cfg(test)]
     /// A distribution with known mean, variance `v` and deviation columns, oldest first.
     pub fn known(rank: usize, mean: Vec<f64>, variance: &[f64], deviations: Vec<Vec<f32>>) -> Self {
         let squares = mean.iter().zip(variance).map(|(mean, variance)| variance + mean * mean).collect();
@@ -81,6 +82,7 @@ impl Gaussian {
         &self.mean
     }
 
+    #[cfg(test)]
     /// Mean of their squares (s).
     pub fn squares(&self) -> &[f64] {
         &self.squares

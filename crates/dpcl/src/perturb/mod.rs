@@ -9,8 +9,12 @@ mod gaussian;
 mod noise;
 mod pfi;
 
-pub use bsc::{Bsc, BscConfig, DrawnHeads, LogitMoments, Predict};
-pub use class_loss::{ClassLosses, Term, class_means};
+pub use bsc::{Bsc, BscConfig, DrawnHeads, Predict};
+#[cfg(test)]
+pub use class_loss::class_means;
+pub use class_loss::{ClassLosses, Term};
 pub use gaussian::Gaussian;
 pub use noise::Normals;
-pub use pfi::{DEEPEST, Disturbance, Mixing, NoiseKind, Pfi, PfiConfig, mix, perturb};
+#[cfg(test)]
+pub use pfi::{DEEPEST, mix, perturb};
+pub use pfi::{Disturbance, Mixing, NoiseKind, Pfi, PfiConfig};

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Rate, Welch};
+use super::{Rate, welch::Welch};
 use crate::{
     config::keys,
     error::Result,

@@ -9,11 +9,14 @@ mod exp_reset;
 mod pima;
 mod welch;
 
-pub use clib::{Clib, ClibConfig};
-pub use constant::Constant;
-pub use exp_reset::ExpReset;
-pub use pima::{Lag, Pima, PimaConfig, Rule};
-pub use welch::{Welch, student_upper_tail};
+pub(crate) use clib::{Clib, ClibConfig};
+pub(crate) use constant::Constant;
+pub(crate) use exp_reset::ExpReset;
+#[cfg(test)]
+pub(crate) use pima::{Lag, Rule};
+pub(crate) use pima::{Pima, PimaConfig};
+#[cfg(test)]
+pub(crate) use welch::{Welch, student_upper_tail};
 
 use std::collections::BTreeSet;
 

@@ -17,3 +17,4 @@ mod moments;
 mod nfm_noise;
 mod paper_noise;
 pub mod reference;
+mod start_weights;

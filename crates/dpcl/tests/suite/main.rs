@@ -14,5 +14,4 @@ mod licences;
 mod quarters;
 mod resume;
 mod small;
-mod start_weights;
 mod tidy;

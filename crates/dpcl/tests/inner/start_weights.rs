@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use dpcl::{
+use crate::{
     Config, Error, Learner, Shape,
     model::{Architecture, Encoder},
     random::Random,
@@ -21,7 +21,7 @@ fn config(width: usize) -> Config {
 
 fn write_weights(width: usize, path: &std::path::Path) -> State {
     let architecture = Architecture::named("slim", Some(width), 1e-6, 0.1).unwrap();
-    let device = dpcl::device::named("cpu").unwrap();
+    let device = crate::device::named("cpu").unwrap();
     let encoder = Encoder::new(architecture, &mut Random::named(77, "elsewhere"), &device);
     let mut state = State::default();
     encoder.save(&mut state);
