@@ -16,13 +16,13 @@ use crate::{
 const CUTS: [(Moment, usize); 9] = [
     (Moment::Sample(1), 0),
     (Moment::Sample(45), 0),
-    (Moment::Sample(79), 0),
-    (Moment::Sample(80), 0),
-    (Moment::Sample(80), 0),
-    (Moment::Sample(81), 0),
-    (Moment::Sample(120), 0),
-    (Moment::Sample(160), 1),
-    (Moment::End(160), 0),
+    (Moment::Sample(63), 0),
+    (Moment::Sample(64), 0),
+    (Moment::Sample(64), 0),
+    (Moment::Sample(65), 0),
+    (Moment::Sample(96), 0),
+    (Moment::Sample(128), 1),
+    (Moment::End(128), 0),
 ];
 
 /// How a part of a run ended.
