@@ -81,6 +81,9 @@ struct Subject {
     config: Config,
 }
 
+/// A sample of the stream: image, class, task.
+type Shown = (Image, usize, usize);
+
 /// A run's events and result.
 type Recorded = (Vec<Event>, RunResult);
 
@@ -126,7 +129,7 @@ impl Subject {
     }
 
     /// The stream's samples with their tasks, and the data set they come from.
-    fn samples(&self) -> Result<(Dataset, Vec<(Image, usize, usize)>), String> {
+    fn samples(&self) -> Result<(Dataset, Vec<Shown>), String> {
         let run = Run::open(&self.config).map_err(told)?;
         let dataset = data::open(&self.config.settings.dataset, None, None).map_err(told)?;
         let tasks = run.schedule().tasks.iter().enumerate();
@@ -216,7 +219,7 @@ impl Subject {
     fn resumes_exactly(&self) -> Kept {
         let (dataset, samples) = self.samples()?;
         let (mut whole, mut first) = (self.learner(&self.config)?, self.learner(&self.config)?);
-        let teach = |learner: &mut Learner, (image, class, task): &(Image, usize, usize)| {
+        let teach = |learner: &mut Learner, (image, class, task): &Shown| {
             learner.observe_in(*task, image, *class).map_err(told)
         };
         // 45 samples leave some behind that wait for their batch.
@@ -278,6 +281,7 @@ impl Subject {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is handed to `map_err`")]
 fn told(error: Error) -> String {
     error.to_string()
 }

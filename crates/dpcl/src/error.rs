@@ -270,11 +270,11 @@ impl Error {
             }),
             Self::CheckpointNotWritten { earlier, .. } => Some(match earlier {
                 Some(path) => format!(
-                    "free some room or mend permissions and give the command again: {} is intact and the run goes on \
+                    "free some room or set permissions right and give the command again: {} is intact and the run goes on \
                      from there",
                     path.display()
                 ),
-                None => "free some room or mend permissions and give the command again".into(),
+                None => "free some room or set permissions right and give the command again".into(),
             }),
             Self::Claimed { .. } => Some("wait for it, or stop it".into()),
             Self::LossNotFinite { .. } => Some("lower `lr`, or look for damaged images".into()),

@@ -221,7 +221,7 @@ impl Learner {
         Ok(steps)
     }
 
-    /// Training steps the method takes on a stream whose tasks end after so many samples, those before it counted, if it
+    /// Training steps the method takes on a stream whose tasks end after these numbers of samples, those before it counted, if it
     /// does not take those that the samples earn.
     pub(crate) fn planned(&self, ends: &[u64]) -> Option<u64> {
         self.method.planned(ends)

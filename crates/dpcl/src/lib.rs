@@ -13,7 +13,7 @@
 //! | learn a whole stream and evaluate on the way | [`Run`], with [`Watch`] or in a [`folder`] |
 //! | see what can be named | [`methods::all`], [`memory::SCHEMES`], [`rate::RATES`], [`model::MODELS`], [`data::list`] |
 //! | write a method of one's own | [`method`], [`methods::register`], [`contract`] |
-//! | measure speed | [`bench`] |
+//! | measure speed | [`mod@bench`] |
 //!
 //! # Example
 //!

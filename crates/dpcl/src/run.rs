@@ -143,7 +143,7 @@ impl Run {
         }
     }
 
-    /// Training steps this run takes with a learner that had learned so many samples before it.
+    /// Training steps this run takes with a learner that had learned `before` samples before it.
     fn planned(&self, learner: &Learner, before: u64) -> u64 {
         let end = |samples: &mut u64, task: &Task| {
             *samples += task.samples.len() as u64;

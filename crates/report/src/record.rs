@@ -302,7 +302,7 @@ pub struct Remark {
 }
 
 impl Remark {
-    /// The whole memory is measured only every so many training steps.
+    /// The whole memory is measured only every few training steps.
     pub fn measured_every(updates: u64) -> Self {
         Self {
             one: format!("measures its memory every {updates} updates"),

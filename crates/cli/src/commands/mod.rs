@@ -1,4 +1,4 @@
-//! One file a subcommand: its arguments, its help and what it does. `dpcl` reads arguments nowhere else.
+//! The subcommands, a file each: its arguments, its help and what it does. `dpcl` reads arguments nowhere else.
 
 mod bench;
 mod check;

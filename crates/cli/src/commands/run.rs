@@ -54,7 +54,7 @@ struct Running {
     #[arg(long)]
     name: Option<String>,
 
-    /// Write a checkpoint every so many samples, or seconds
+    /// Write a checkpoint every N samples, or every N seconds
     #[arg(long, value_name = "EVERY", default_value_t)]
     checkpoint_every: Every,
 

@@ -14,7 +14,7 @@ use dpcl::{
 use dpcl_report::record::Event;
 
 #[path = "../../examples/own_method.rs"]
-mod own_method;
+mod example;
 
 /// Experience replay that notes the task of every class and, told a task, answers with its classes only.
 #[derive(Default)]
@@ -76,7 +76,7 @@ impl Persist for TaskMask {
 
 /// Registers both; again and again is as good as once.
 fn register() {
-    methods::register(&own_method::ER_FOCAL).unwrap();
+    methods::register(&example::ER_FOCAL).unwrap();
     methods::register(&TASK_MASK).unwrap();
 }
 

@@ -83,7 +83,7 @@ fn saving_replaces_a_file_whole() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing half-written is left");
 }
 
-/// Takes so many bytes and then says that the disk is full.
+/// Takes that many bytes and then says that the disk is full.
 struct Full(usize);
 
 impl Write for Full {

@@ -154,7 +154,7 @@ common_keys! {
     superclass_order: SuperclassOrder = SuperclassOrder::Seeded, role(Role::Stream);
     /// Only the first classes of the seed's order exist.
     classes: Option<usize> = None, at_least(1), role(Role::Stream), flag(Heading::Stream, "COUNT");
-    /// Stop after so many tasks.
+    /// Stop after this number of tasks.
     first_tasks: Option<usize> = None, at_least(1), role(Role::Stream), flag(Heading::Stream, "COUNT");
     /// Only the first training samples of each class exist.
     per_class: Option<usize> = None, at_least(1), role(Role::Stream), flag(Heading::Stream, "COUNT");

@@ -16,7 +16,7 @@ const SIZES: std::ops::RangeInclusive<usize> = 8..=2048;
 /// No photograph is longer than this; what is longer is not read.
 const LONGEST_FILE: u64 = 256 << 20;
 
-/// A decoded image may have so many bytes: 89 million pixels of plain colour. The file alone could ask for any number.
+/// Bytes that a decoded image may have: 89 million pixels of plain colour. The file alone could ask for any number.
 const LARGEST_DECODED: u64 = 256 << 20;
 
 /// Refuses sizes that cannot be served.

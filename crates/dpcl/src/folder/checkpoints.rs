@@ -25,7 +25,7 @@ const KEPT: usize = 2;
 /// How often a run writes a checkpoint, beside those when it is stopped and at its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Every {
-    /// After so many samples.
+    /// After that many samples.
     Samples(u64),
     /// After so much time, at the next sample.
     Time(Duration),

@@ -115,7 +115,7 @@ pub trait Scheme: Persist + Send + Sync {
     /// The samples in these slots were trained on.
     fn trained(&mut self, _slots: &[usize]) {}
 
-    /// Refuses a loaded state that does not go with so many filled slots.
+    /// Refuses a loaded state that does not go with that many filled slots.
     ///
     /// # Errors
     /// [`Error::BadState`] for what does not fit.

@@ -14,7 +14,7 @@ pub fn uncertainty(votes: &[usize]) -> f64 {
     1.0 - most as f64 / all.max(1) as f64
 }
 
-/// Positions to keep of so many candidates sorted by uncertainty: every ⌊candidates / keep⌋-th from the first.
+/// Positions to keep of that many candidates sorted by uncertainty: every ⌊candidates / keep⌋-th from the first.
 pub fn spread(candidates: usize, keep: usize) -> Vec<usize> {
     if candidates <= keep {
         return (0..candidates).collect();

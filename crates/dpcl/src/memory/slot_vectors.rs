@@ -39,7 +39,7 @@ impl SlotVectors {
         self.vectors.iter().map(Vec::len).sum()
     }
 
-    /// Refuses loaded vectors that do not go with so many filled slots.
+    /// Refuses loaded vectors that do not go with that many filled slots.
     ///
     /// # Errors
     /// [`Error::BadState`] when there are more or fewer.

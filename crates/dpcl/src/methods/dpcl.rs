@@ -7,7 +7,7 @@
 //! were perturbed and mixed at one random depth ([`crate::perturb::Pfi`]). Predictions average over draws of the heads'
 //! weights ([`crate::perturb::Bsc`]). Memory: reservoir. Rate: exponential decay that starts over at every new class.
 //!
-//! Departures from the paper, settled together by what they measure (REPRODUCE.md):
+//! Departures from the paper, settled together by what they measure (docs/readings.md):
 //! - `memory_scheme`: a reservoir instead of `pim`, the samples whose heads disagree most, balanced over classes;
 //! - `rate`: `exp-reset` instead of `pima`, which follows disagreement;
 //! - `noise`: that of the authors' public code (`nfm`), weaker than the paper's and the same for all classes;
@@ -136,7 +136,7 @@ impl Dpcl {
     fn absorb(&mut self, forward: &Forward, clean: Option<Clean>, batch: &Batch) {
         match (self.keys.loss_source, clean) {
             (LossSource::Clean, Some(clean)) => {
-                self.double.absorb(&RowLosses::new(clean.logits, batch, None))
+                self.double.absorb(&RowLosses::new(clean.logits, batch, None));
             }
             _ => self.double.absorb(&forward.losses),
         }

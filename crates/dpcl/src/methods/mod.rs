@@ -1,7 +1,7 @@
 //! How it learns: every method that can be named in a configuration.
 //!
 //! A method is a file here and a line in [`METHODS`]; one from another crate joins them with [`register`]. What a method
-//! is stands in [`crate::method`], what rehearsal methods share in [`crate::rehearsal`].
+//! is stands in [`crate::method`], what rehearsal methods share in `rehearsal/`.
 
 mod bic;
 mod clib;

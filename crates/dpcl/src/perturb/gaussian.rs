@@ -16,7 +16,7 @@ use crate::{
 pub struct Gaussian {
     /// Deviation columns kept, 0 or at least 2.
     rank: usize,
-    /// Snapshots that count, the last so many; 0 counts all.
+    /// How many snapshots count, the last ones; 0 counts all.
     window: usize,
     count: u64,
     mean: Vec<f64>,

@@ -27,7 +27,7 @@ keys! {
         step: f64 = 0.95, named("lr_step"), above(0), below(1);
         /// Measurements of the memory's losses between two turns.
         period: u64 = 10, named("lr_period"), at_least(1);
-        /// Gains of each rate that are compared, the last so many: one has no variance.
+        /// How many gains of each rate, the last ones, are compared: one has no variance.
         window: usize = 10, named("lr_window"), at_least(2);
         /// Error probability below which one rate counts as the better one.
         significance: f64 = 0.05, named("lr_significance"), above(0), below(0.5);

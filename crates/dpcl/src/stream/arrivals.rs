@@ -51,7 +51,7 @@ impl Credit {
         self.samples as f64 * updates_per_sample - self.updates as f64
     }
 
-    /// Whole steps that so many samples earn at the given rate.
+    /// Whole steps that a number of samples earns at the given rate.
     pub fn earned(samples: u64, updates_per_sample: f64) -> u64 {
         (samples as f64 * updates_per_sample + SHORTFALL).max(0.0) as u64
     }

@@ -23,13 +23,13 @@ pub struct StreamSettings {
     pub blurry_order: BlurryOrder,
     /// Order of the superclasses (superclass).
     pub superclass_order: SuperclassOrder,
-    /// Only the first so many classes of the seed's order exist, at least 1.
+    /// Only this number of classes, the first of the seed's order exist, at least 1.
     pub classes: Option<usize>,
-    /// Only the first so many training samples of every class exist, at least 1.
+    /// Only this number of training samples of every class, the first ones, exist, at least 1.
     pub per_class: Option<usize>,
-    /// The stream stops after so many tasks, at least 1; those are what they would be in the whole stream.
+    /// The stream stops after this number of tasks, at least 1; those are what they would be in the whole stream.
     pub first_tasks: Option<usize>,
-    /// The last so many training samples of every class are the test set, at least 1. They are taken from the whole
+    /// This number of training samples of every class, the last ones, are the test set, at least 1. They are taken from the whole
     /// class, before `per_class` cuts what is left.
     pub holdout: Option<usize>,
     /// A folder of split files that says which sample comes when, in place of the scenario's own draws.

@@ -57,7 +57,7 @@ pub(super) struct Roll<'a> {
 pub(super) enum Missing {
     /// The file name does not end in a number.
     NoNumber,
-    /// The class has only so many images.
+    /// The class has only that many images.
     OutOfRange(usize),
     /// The set's images are files, and none is called that.
     NoSuchFile,

@@ -278,7 +278,7 @@ fn a_disjoint_task_listed_class_by_class_is_shuffled() {
     assert!(changes > 5, "{sorted:?}");
     sorted.sort_by_key(|position| (position % 4, *position));
     assert_eq!(sorted, listed);
-    // A task in any other order is followed to the letter.
+    // A task in any other order is followed exactly.
     assert_eq!(first.tasks[1].samples[..2], [79, 6]);
 }
 

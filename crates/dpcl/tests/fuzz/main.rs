@@ -47,7 +47,7 @@ struct Target {
     seal: Option<fn(&mut [u8])>,
     /// Bytes that reading may take whatever the input; 64 times the input's length comes on top.
     memory: usize,
-    /// One case in so many is tried, for readers that are slow.
+    /// One case in this number is tried, for readers that are slow.
     every: usize,
 }
 

@@ -1,5 +1,5 @@
 //! Perturbed interpolation, disagreement, and the memory and rate that follow it, against an independent implementation.
-//! The losses of mixed rows and of classes are compared where they are computed, in `methods/perturbed.rs`.
+//! The losses of mixed rows and of classes are compared where they are computed, in `rehearsal/double`.
 
 use super::reference::{Case, cases, cases_named, close};
 use crate::answers::{Scores, entropy};

@@ -279,7 +279,7 @@ fn a_memory_rebuilt_at_task_ends_holds_equal_shares_and_resumes_exactly() {
     }
 }
 
-/// Checks the memory of a method that trains on so many slots.
+/// Checks the memory of a method that trains on that many slots.
 fn rebuilt(method: &str, slots: usize, samples: &[(Image, usize)]) {
     let text = &format!("method = '{method}'\nmemory_scheme = 'balanced'\nrebuild = true");
     let (mut whole, mut first) = (learner(text), learner(text));

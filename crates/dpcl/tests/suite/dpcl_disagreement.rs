@@ -36,7 +36,7 @@ fn samples(count: usize) -> Vec<(Image, usize)> {
     (0..count).map(sample).collect()
 }
 
-/// A learner that follows disagreement and takes so many training steps on every batch.
+/// A learner that follows disagreement and takes `steps` training steps on every batch.
 fn follower(steps: usize, keys: &str) -> Learner {
     let text = "method = 'dpcl'\npad_crop = 0\nmemory_scheme = 'pim'\nrate = 'pima'\n";
     let mut config = config(&format!("{text}[dpcl]\npredict = 'current'\ngamma = 0.3\n{keys}"));

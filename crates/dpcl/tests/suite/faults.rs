@@ -25,7 +25,7 @@ fn labels_out_of_range_are_refused_with_the_record_and_a_way_out() {
     assert_eq!(learner.labels().len(), 3);
 }
 
-/// Methods of the common protocol: a stream buffer earns steps as it fills. The others set samples aside (`bic`), learn
+/// Methods of the common protocol: samples wait for their half of a batch and earn steps. The others set samples aside (`bic`), learn
 /// from the memory alone (`clib`) or put learning off (`gdumb`, `joint`).
 const BUFFERED: [&str; 7] = ["dpcl", "er", "er-cpr", "der++", "mir", "ewc++", "finetune"];
 

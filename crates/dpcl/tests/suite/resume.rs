@@ -31,7 +31,7 @@ impl Made {
         Self { _place: place, folder, notices: Vec::new() }
     }
 
-    /// Makes the run with a checkpoint after so many samples, until it has seen `until` samples.
+    /// Makes the run with a checkpoint after every few samples, until it has seen `until` samples.
     fn run(&mut self, text: &str, every: u64, until: Option<u64>) -> Result<RunResult, Error> {
         let run = Run::open(&Config::from_toml(text).unwrap())?;
         let stop = AtomicBool::new(false);

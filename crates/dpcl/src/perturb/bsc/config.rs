@@ -31,7 +31,7 @@ keys! {
         rank: usize = 20;
         /// Draws a prediction averages over (R).
         draws: usize = 5, at_least(1);
-        /// Snapshots the distributions count, the last so many; 0 counts all.
+        /// How many snapshots, the last ones, the distributions count; 0 counts all.
         window: usize = 0, named("bsc_window");
         /// Which weights answer.
         predict: Predict = Predict::Posterior;

@@ -139,7 +139,7 @@ fn batch() -> Batch {
     Batch { images, ..labelled(vec![0, 1, 2, 2, 1, 0]) }
 }
 
-fn perturbed(pfi: Option<PfiConfig>, bsc: Option<BscConfig>) -> DoublePerturbation {
+fn double(pfi: Option<PfiConfig>, bsc: Option<BscConfig>) -> DoublePerturbation {
     let setup = Config::from_toml("method = 'dpcl'\nseed = 3").unwrap().check().unwrap();
     let keys = DoubleKeys {
         pfi: pfi.is_some(),
@@ -148,10 +148,10 @@ fn perturbed(pfi: Option<PfiConfig>, bsc: Option<BscConfig>) -> DoublePerturbati
         classifiers: bsc.unwrap_or_default(),
         pima: PimaConfig { gamma: 0.25, ..PimaConfig::default() },
     };
-    let mut perturbed = DoublePerturbation::new(&setup, &keys).unwrap();
+    let mut double = DoublePerturbation::new(&setup, &keys).unwrap();
     // Two classes have been trained on, the third is in its first batch.
-    perturbed.losses.absorb([(0, 2.0), (1, 0.3)].map(|(class, loss)| Term { class, weight: 1.0, loss }));
-    perturbed
+    double.losses.absorb([(0, 2.0), (1, 0.3)].map(|(class, loss)| Term { class, weight: 1.0, loss }));
+    double
 }
 
 /// The loss and its gradients, all of them in a row.
@@ -169,10 +169,10 @@ fn a_training_pass_is_disturbed_by_how_hard_the_classes_are_and_mixes_labels_as_
     for (depth, noise) in (0..=DEEPEST).flat_map(|depth| [(depth, NoiseKind::Paper), (depth, NoiseKind::Nfm)])
     {
         let config = PfiConfig { layers: vec![depth], noise, ..PfiConfig::default() };
-        let mut perturbed = perturbed(Some(config.clone()), None);
+        let mut double = double(Some(config.clone()), None);
         let mut pass = model.pass();
-        let forward = perturbed.forward(&mut pass, &batch);
-        assert_eq!((perturbed.counts.steps, perturbed.counts.first_met), (1, 1));
+        let forward = double.forward(&mut pass, &batch);
+        assert_eq!((double.counts.steps, double.counts.first_met), (1, 1));
 
         // The same draws, taken apart.
         let disturbance = Pfi::new(config, 3).draw(&factors);
@@ -194,7 +194,7 @@ fn a_training_pass_is_disturbed_by_how_hard_the_classes_are_and_mixes_labels_as_
 fn without_perturbation_a_training_pass_is_a_plain_one() {
     let (model, batch) = (network(), batch());
     let mut pass = model.pass();
-    let forward = perturbed(None, None).forward(&mut pass, &batch);
+    let forward = double(None, None).forward(&mut pass, &batch);
     let mut plain = model.pass();
     let features = plain.features(model.images(batch.images.clone(), SIZE));
     let loss = cross_entropy(plain.logits(features), &batch.labels);
@@ -241,7 +241,7 @@ fn what_memory_rows_showed_goes_to_their_slots_and_is_told_the_rate() {
         memory.offer(&Sample::new(image.clone(), 0), Some(history));
     }
     let config = BscConfig { heads: 2, period: 2, ..BscConfig::default() };
-    let mut perturbed = perturbed(None, Some(config));
+    let mut double = double(None, Some(config));
     let mut rate = Listener { heard: Vec::new(), collected: 0, rate: Constant::new(0.1) };
 
     // Three rows of the stream, then slots 2 and 0.
@@ -250,13 +250,13 @@ fn what_memory_rows_showed_goes_to_their_slots_and_is_told_the_rate() {
     let mut model = network();
     let mut training = Training { model: &mut model, memory: &mut memory, rate: &mut rate, left: 0 };
     for steps in [1, 2, 3] {
-        perturbed.counts.steps = steps;
+        double.counts.steps = steps;
         let measured = (steps == 1).then_some(&rows[..]);
-        perturbed.report(&mut training, &batch, measured);
+        double.report(&mut training, &batch, measured);
     }
     // γ is a quarter: 0.1 + (0.5 − 0.1) / 4 and 0.3 + (0.7 − 0.3) / 4.
     close(memory.history(), [0.2, 0.2, 0.4, 0.4], &json!(1e-12), "history");
     let heard: Vec<f64> = rate.heard.iter().map(|change| change.unwrap()).collect();
     close(heard, [0.4 + 0.4], &json!(1e-12), "change");
-    assert_eq!((rate.collected, perturbed.heads.collections()), (1, Some(1)), "every second step");
+    assert_eq!((rate.collected, double.heads.collections()), (1, Some(1)), "every second step");
 }
