@@ -1,6 +1,6 @@
 # One place for what people and CI run. `make check` is everything CI decides on.
 
-.PHONY: check test lint format docs browser bench fuzz audit licences miri gpu reproduce
+.PHONY: check test lint format docs browser bench fuzz audit licences miri gpu reproduce digests
 
 check: test lint
 
@@ -40,6 +40,10 @@ fuzz:
 	PROPTEST_CASES=$(CASES) cargo test --release --lib -- any_bytes altered_images no_damaged_line any_change
 	DPCL_FUZZ_CASES=$(CASES) cargo test --release --test fuzz
 	cat target/tmp/fuzz.txt
+
+# What every method learned before it still learns, byte for byte: longer runs than the tests make. Needs AVX2.
+digests:
+	cargo test --release --test suite -- --ignored with_avx2
 
 # Known faults, licences and origins of everything that is depended on. Needs cargo-deny and, for known faults, a network.
 audit: licences

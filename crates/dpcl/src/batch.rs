@@ -1,6 +1,6 @@
 //! Batches: how stream samples and memory samples become one block of floats.
 //!
-//! A [`Batch`] holds images and labels, nothing else; no task, no position. A [`Recipe`] says which stored samples it
+//! A [`Batch`] holds images, labels and memory slots; no task, no position in the stream. A [`Recipe`] says which stored samples it
 //! holds. Batches are made ahead on a second thread, each random stream drawn in the same order as if they were made one
 //! by one.
 

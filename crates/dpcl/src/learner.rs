@@ -23,7 +23,7 @@ use crate::{
     error::{Error, Result},
     memory::{Memory, Sample},
     method::{Answers, Arrival, Core, Knowledge, Method, Step},
-    model::{Architecture, Growth, Model},
+    model::{Growth, Model},
     process, weights_file,
 };
 
@@ -108,7 +108,7 @@ impl Learner {
         }
         let device = device::named(&setup.device)?;
         dpcl_kernels::set_threads(process::threads(setup.threads));
-        let architecture = Architecture::named(&setup.model, setup.width, setup.bn_eps, setup.bn_momentum)?;
+        let architecture = setup.architecture()?;
         let method = (setup.method.build)(setup)?;
         let model = Model::new(architecture, method.heads(), setup.seed, &device);
         let growth = Growth { keep_bias: setup.head_keep_bias, keep_moments: setup.head_keep_adam };

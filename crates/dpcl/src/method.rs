@@ -12,7 +12,7 @@
 //! |---|---|
 //! | samples, and how batches are made of them | [`Sample`], [`Batch`], [`Recipe`], [`Batcher`] |
 //! | what is kept, and numbers kept with it | [`Memory`], [`Place`], [`SlotVectors`] |
-//! | the network | [`Model`], [`Pass`], [`Outcome`], [`Shift`], [`LayerView`], [`Frozen`], [`Weights`] |
+//! | the network | [`Model`], [`Pass`], [`Outcome`], [`Shift`], [`LayerView`], [`Frozen`], [`Weights`], [`Adam`] |
 //! | losses | [`batch_loss`], [`cross_entropy`], [`distillation`], … |
 //! | perturbed activations and heads | [`DoublePerturbation`], [`DoubleKeys`] |
 //! | answers | [`Scores`], [`scores`] |
@@ -27,9 +27,9 @@ pub use crate::{
     memory::{Memory, Place, Sample, SlotVectors},
     methods::{MethodInfo, REHEARSAL},
     model::{
-        Change, Frozen, Gradients, Growth, LayerView, Model, Outcome, Pass, Shift, Watch, Weights,
-        cross_entropy, cross_entropy_rows, distillation, floats, matrix, mean_entropy, mixed_cross_entropy,
-        stored_distance,
+        Adam, Change, Encoder, Frozen, Gradients, Growth, Heads, LayerView, Model, Outcome, Pass, Shift,
+        Watch, Weights, cross_entropy, cross_entropy_rows, distillation, floats, matrix, mean_entropy,
+        mixed_cross_entropy, stored_distance,
     },
     random::Random,
     rate::Rate,

@@ -111,6 +111,8 @@ fn registered_methods_are_listed_and_their_keys_checked() {
 fn a_name_that_is_taken_is_refused() {
     static SECOND_ER: MethodInfo = MethodInfo { name: "er", section: "second", ..REHEARSAL };
     static NAMELESS: MethodInfo = MethodInfo { name: "", section: "nameless", ..REHEARSAL };
+    static LIKE_A_KEY: MethodInfo = MethodInfo { name: "third", section: "batch", ..REHEARSAL };
+    assert!(methods::register(&LIKE_A_KEY).unwrap_err().to_string().contains("`batch`"));
     assert!(methods::register(&SECOND_ER).unwrap_err().to_string().contains("`er`"));
     assert!(methods::register(&NAMELESS).is_err());
 }
@@ -168,7 +170,9 @@ fn the_example_is_the_whole_command() {
     // Examples are built beside the tests' own folder.
     let folder = Path::new(env!("CARGO_BIN_EXE_dpcl")).parent().unwrap().join("examples");
     let program = folder.join("own_method");
-    let listed = Command::new(&program).args(["list", "methods"]).output().unwrap();
+    let listed = Command::new(&program).args(["list", "methods"]).output();
+    let listed =
+        listed.expect("the example is built by `cargo test`, or by `cargo build --release --examples`");
     assert!(String::from_utf8_lossy(&listed.stdout).contains("er-focal"), "{listed:?}");
     let place = crate::support::Place::new();
     let arguments = "run --method er-focal --first-tasks 1 --per-class 8 --set width=4 --name own";

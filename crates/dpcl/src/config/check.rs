@@ -6,14 +6,13 @@ use crate::{
     error::{Error, Result},
     memory::Memory,
     method::Knowledge,
-    model::Architecture,
     rate,
 };
 
 impl Setup {
     /// Refuses names nothing has, before anything is built.
     pub(super) fn check_names(&self) -> Result<()> {
-        Architecture::named(&self.model, self.width, self.bn_eps, self.bn_momentum)?;
+        self.architecture()?;
         device::named(&self.device)?;
         rate::build(self)?;
         Memory::new(&self.memory_scheme, 0, self.seed)?;

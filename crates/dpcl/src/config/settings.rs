@@ -190,7 +190,7 @@ common_keys! {
         one_of(SCHEMES.iter().map(|info| info.name)), flag(Heading::Learning, "NAME");
     /// Training steps between measurements of the loss on every stored sample (memory and rate `clib`).
     imp_period: Option<u64> => Option<u64> = None, unless_given("the data set's"), at_least(1);
-    /// Whether the memory `balanced` is chosen anew at task ends, by how uncertain the network is (`ewc++`, `bic`).
+    /// Whether the memory `balanced` is chosen anew at task ends, by how uncertain the network is; for methods that are told.
     rebuild: bool = false, once(&["rm_rebuild"]), left_out_when_off();
     /// Learning-rate rule.
     rate: Option<String> => String = None, unless_given("the method's"),

@@ -14,7 +14,7 @@ use crate::{
     error::{Error, Result},
     memory,
     methods::{self, MethodInfo},
-    model::{Family, MODELS},
+    model::{Architecture, Family, MODELS},
 };
 
 /// Side of the images that networks for ImageNet are made for.
@@ -124,6 +124,14 @@ impl Setup {
     /// When they are not the keys that the method's registry entry names.
     pub fn own<T: Keys>(&self) -> T {
         T::read(self.own.clone()).expect("a method reads the keys that its entry names, which were checked")
+    }
+
+    /// The network.
+    ///
+    /// # Errors
+    /// When no network has that name or the width cannot be had.
+    pub fn architecture(&self) -> Result<Architecture> {
+        Architecture::named(&self.model, self.width, self.bn_eps, self.bn_momentum)
     }
 
     /// Whether only the data know the value of a key, and nobody has opened them: it then has a stand-in, which is not

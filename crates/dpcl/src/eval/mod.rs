@@ -73,8 +73,8 @@ impl TestSet {
         Ok(judgement)
     }
 
-    /// Right answers of every class met, by class number, when the learner is told the task of every image; a class
-    /// belongs to the task that tests it.
+    /// Right answers of every class met, by class number, when the learner is told the task of every image. A class
+    /// belongs to the task that tests it; one whose task is not in the stream is asked about without.
     ///
     /// # Errors
     /// As for [`TestSet::evaluate`].
@@ -86,6 +86,9 @@ impl TestSet {
                 known.iter().filter(|known| task.classes.contains(&known.class)).copied().collect();
             counts.extend(self.judge(learner, &of_task, Some(number))?.classes);
         }
+        let of_none = |known: &&Known| !tasks.iter().any(|task| task.classes.contains(&known.class));
+        let strays: Vec<Known> = known.iter().filter(of_none).copied().collect();
+        counts.extend(self.judge(learner, &strays, None)?.classes);
         counts.sort_by_key(|count| count.class);
         Ok(counts)
     }

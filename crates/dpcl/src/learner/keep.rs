@@ -9,7 +9,6 @@ use crate::{
     config::Setup,
     error::{Error, Result},
     method::Answers,
-    model::Architecture,
     state::{Array, Elements, State},
 };
 
@@ -106,7 +105,7 @@ impl Learner {
 
 /// Refuses a configuration whose network is larger than what the state holds, before room is made for it.
 fn refuse_too_large(setup: &Setup, state: &State) -> Result<()> {
-    let architecture = Architecture::named(&setup.model, setup.width, setup.bn_eps, setup.bn_momentum)?;
+    let architecture = setup.architecture()?;
     let heads = (setup.method.build)(setup)?.heads();
     let largest = state.arrays.values().map(|array| length(array)).max().unwrap_or(0);
     // The last group's features are what both the widest layer and the heads grow with.
@@ -123,17 +122,20 @@ fn length(array: &Array) -> usize {
     }
 }
 
-/// Refuses samples of classes never met and images of another size, wherever a method keeps them: lists of classes
-/// are called `classes`, lists of images `images`.
+/// Refuses samples of classes never met and images of another size, wherever a method keeps them: lists and numbers of
+/// classes are called `classes`, lists of images `images` or `float_images`.
 fn refuse_strangers(state: &State, known: usize, shape: Shape) -> Result<()> {
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
     for (key, value) in state.values.iter().filter(|(key, _)| last(key) == "classes") {
+        if value.as_u64().is_some_and(|count| count > known as u64) {
+            return Err(bad(key, "counts classes that were never met"));
+        }
         let classes = value.as_array().into_iter().flatten();
         if classes.into_iter().any(|class| class.as_u64().is_some_and(|class| class >= known as u64)) {
             return Err(bad(key, "names a class that was never met"));
         }
     }
-    for (key, array) in state.arrays.iter().filter(|(key, _)| last(key) == "images") {
+    for (key, array) in state.arrays.iter().filter(|(key, _)| last(key).ends_with("images")) {
         let fits = matches!(array.shape[..], [0, ..])
             || array.shape.get(1..) == Some(&[shape.height, shape.width, shape.channels]);
         if !fits {

@@ -83,9 +83,15 @@ impl Persist for Samples {
             };
             let floats = self::images("float_images", state, numbers)?;
             let positions: Vec<usize> = state.get("floats")?;
+            if positions.len() != floats.len() {
+                return Err(not_images("floats"));
+            }
             for ((height, width, pixels), position) in floats.into_iter().zip(positions) {
                 let before = position.checked_sub(pictures.len()).ok_or_else(|| not_images("floats"))?;
                 pictures.extend(images.by_ref().take(before));
+                if pictures.len() != position {
+                    return Err(not_images("floats"));
+                }
                 pictures.push(Picture::Floats(FloatImage { height, width, pixels: pixels.into() }));
             }
         }
@@ -140,6 +146,15 @@ mod tests {
             let mut restored = Samples::default();
             restored.load(&saved(&samples)).unwrap();
             assert_eq!(restored, samples);
+        }
+    }
+
+    #[test]
+    fn positions_that_are_not_those_of_the_floats_are_refused() {
+        let mut state = saved(&Samples(vec![Sample::new(bytes(1), 0), Sample::new(floats(0.5), 3)]));
+        for positions in [vec![], vec![0, 1], vec![5], vec![1, 1]] {
+            state.put("floats", &positions);
+            assert!(Samples::default().load(&state).is_err(), "{positions:?}");
         }
     }
 

@@ -117,7 +117,7 @@ impl Bic {
         let own: BicKeys = setup.own();
         let aside = (own.val_frac * setup.memory as f64).round() as usize;
         let memory = Memory::new(&setup.memory_scheme, setup.memory - aside, setup.seed)?;
-        let architecture = Architecture::named(&setup.model, setup.width, setup.bn_eps, setup.bn_momentum)?;
+        let architecture = setup.architecture()?;
         let double = DoublePerturbation::new(setup, &own.double)?;
         let rate: Box<dyn Rate> = match double.pima(setup, &memory, &own.double.pima)? {
             Some(pima) => Box::new(pima),
@@ -231,7 +231,11 @@ impl Rehearse for Bic {
         let known = core.model.heads().classes();
         if let Some(class) = self.task.classes.iter().find(|&&class| class >= known) {
             let problem = format!("names class {class} of {known}");
-            return Err(Error::BadState { key: "task".into(), problem });
+            return Err(Error::BadState { key: "method.task".into(), problem });
+        }
+        if let Some(teacher) = self.teacher.as_ref().filter(|teacher| teacher.classes() > known) {
+            let problem = format!("knows {} classes of {known}", teacher.classes());
+            return Err(Error::BadState { key: "method.teacher".into(), problem });
         }
         Ok(())
     }

@@ -8,8 +8,8 @@
 //!
 //! Departures from the paper: the three groups go through the network as one batch, as everywhere here, and the two
 //! cross-entropies are in CutMix form where chance says so; x₁ is never mixed. What is stored is the output on the
-//! augmented stream image in the last step of its buffer. If that batch was mixed, one more pass over the same rows
-//! unmixed gives it. A buffer that earns no step leaves samples without logits, which count by their label alone.
+//! augmented stream image in the last step on it. If that batch was mixed, one more pass over the same rows
+//! unmixed gives it. Arrivals that earn no step leave samples without logits, which count by their label alone.
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ pub const INFO: MethodInfo = MethodInfo {
     about: "experience replay that also holds samples to the logits they were stored with",
     departures: &[
         "the three groups are one batch, two of them in CutMix form",
-        "what is stored is the output on the augmented image in the last step of its buffer",
+        "what is stored is the output on the augmented image in the last step on it",
     ],
     section: "der",
     keys: OwnKeys::of::<DerPlusPlusKeys>(),

@@ -6,7 +6,7 @@
 //!
 //! Loss: CE + λ·Σ Ω·(θ − θ*)² over the encoder, heads excluded. After every step, with g the gradient of that whole loss:
 //! F ← (1 − α)·F + α·g². At a task end Ω ← F and θ* ← θ, replacing what was there. Memory and rate: as experience replay;
-//! the memory `rm` can be rebuilt at task ends.
+//! the memory `balanced` can be rebuilt at task ends.
 //!
 //! Departures from the paper: the Fisher information follows every step, and is neither averaged over fifty of them
 //! nor normalised; a matrix whose F is still all zero takes g² whole; one whose g is not finite is passed over. The

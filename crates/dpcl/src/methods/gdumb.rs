@@ -121,7 +121,7 @@ impl Method for Gdumb {
 
     fn predict(&self, core: &Core, images: &[Image], _task: Option<usize>) -> Result<Vec<Scores>> {
         if self.trained_at == 0 {
-            let mut first_class = vec![0.0; self.classes];
+            let mut first_class = vec![0.0; self.classes.max(1)];
             first_class[0] = 1.0;
             return Ok(vec![Scores::of(&[first_class]); images.len()]);
         }
@@ -129,6 +129,15 @@ impl Method for Gdumb {
         // Classes met since the last training have no logit.
         answers.iter_mut().for_each(|answer| answer.probabilities.resize(self.classes, 0.0));
         Ok(answers)
+    }
+
+    fn check_loaded(&self, core: &Core) -> Result<()> {
+        let trained = core.model.heads().classes();
+        if self.trained_at > self.samples || trained > self.classes {
+            let problem = format!("is {}, of a training with {trained} classes", self.trained_at);
+            return Err(Error::BadState { key: "method.trained_at".into(), problem });
+        }
+        Ok(())
     }
 
     fn memory(&self) -> Option<&Memory> {

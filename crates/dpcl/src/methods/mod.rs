@@ -21,7 +21,7 @@ use std::{
 };
 
 use crate::{
-    config::{OwnKeys, Setup},
+    config::{Keys as _, OwnKeys, Settings, Setup},
     error::{Error, Result},
     method::{Answers, Knowledge, Method},
 };
@@ -98,7 +98,7 @@ static REGISTERED: RwLock<Vec<&'static MethodInfo>> = RwLock::new(Vec::new());
 /// called before configurations are read; registering the same one again does nothing.
 ///
 /// # Errors
-/// When another method has its name or its table.
+/// When another method has its name or its table, or a common key is called like its table.
 pub fn register(info: &'static MethodInfo) -> Result<()> {
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     if registered.iter().any(|known| std::ptr::eq(*known, info)) {
@@ -111,6 +111,10 @@ pub fn register(info: &'static MethodInfo) -> Result<()> {
                 format!("a method's {key} is made of letters, digits, `+`, `-` and `_`, not `{name}`");
             return Err(Error::bad_key("method", problem));
         }
+    }
+    if Settings::keys().iter().any(|key| key.name == info.section || key.aliases.contains(&info.section)) {
+        let problem = format!("its table `{}` is called like a key that all methods have", info.section);
+        return Err(Error::bad_key("method", problem));
     }
     let taken = |known: &MethodInfo| known.name == info.name || known.section == info.section;
     if let Some(other) = METHODS.iter().chain(registered.iter().copied()).find(|known| taken(known)) {
@@ -141,6 +145,6 @@ pub fn find(name: &str) -> Result<&'static MethodInfo> {
 }
 
 /// Names of the tables that methods keep their own keys in.
-pub fn section_names() -> Vec<&'static str> {
+pub(crate) fn section_names() -> Vec<&'static str> {
     all().iter().map(|info| info.section).collect()
 }

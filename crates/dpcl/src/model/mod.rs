@@ -16,14 +16,13 @@ mod pass;
 mod tests;
 mod weights;
 
-pub(crate) use adam::Adam;
+pub use adam::Adam;
 pub use architecture::{Architecture, Family, Layer, MODELS, ModelInfo};
 pub(crate) use correction::{Correction, Fit};
-pub use encoder::{Change, LayerView, Watch};
-pub(crate) use encoder::{Encoder, Folded};
+pub(crate) use encoder::Folded;
+pub use encoder::{Change, Encoder, LayerView, Watch};
 pub use frozen::Frozen;
-pub use heads::Growth;
-pub(crate) use heads::Heads;
+pub use heads::{Growth, Heads};
 pub use loss::{
     cross_entropy, cross_entropy_rows, distillation, mean_entropy, mixed_cross_entropy, stored_distance,
 };

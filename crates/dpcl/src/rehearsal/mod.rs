@@ -62,6 +62,9 @@ pub trait Rehearse: Persist + Send + Sync {
     /// The sample of a stream row of the last step was offered to the memory.
     fn offered(&mut self, _row: usize, _place: Place) {}
 
+    /// The memory was chosen anew at a task end: what was stored with samples by their slots no longer goes with them.
+    fn refilled(&mut self, _memory: &Memory) {}
+
     /// A task ended; only for methods that are told.
     fn task_end(&mut self, _core: &Core) {}
 
@@ -147,7 +150,7 @@ impl<R: Rehearse> Method for Rehearsal<R> {
 
     fn task_end(&mut self, core: &mut Core) -> Result<()> {
         self.own.task_end(core);
-        self.replay.task_end(core);
+        self.replay.task_end(core, &mut self.own);
         Ok(())
     }
 

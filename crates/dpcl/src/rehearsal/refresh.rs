@@ -38,7 +38,9 @@ impl Refresh {
             );
             return Err(Error::bad_key("rate", problem));
         }
-        Ok(setup.imp_period.map(|period| Self { period, steps: 0 }))
+        // A scheme or rate that the configuration does not know of is measured for at every step.
+        let period = setup.imp_period.unwrap_or(1);
+        Ok((memory.needs_losses() || rate.needs_losses()).then_some(Self { period, steps: 0 }))
     }
 
     /// Begins the training steps of one arrival.

@@ -154,10 +154,11 @@ impl Replay {
         }
     }
 
-    /// A task ended: the memory is rebuilt if it is to be.
-    pub(super) fn task_end(&mut self, core: &Core) {
+    /// A task ended: the memory is rebuilt if it is to be, of which the method then hears.
+    pub(super) fn task_end(&mut self, core: &Core, own: &mut dyn Rehearse) {
         if let Some(rebuild) = &mut self.rebuild {
             rebuild.task_end(core, &mut self.memory);
+            own.refilled(&self.memory);
         }
     }
 }
@@ -178,7 +179,7 @@ impl Training<'_> {
     /// Takes the optimiser step that a pass and its loss lead to; returns the loss.
     ///
     /// # Errors
-    /// When the loss is not finite; the network is then as it was.
+    /// When the loss is not finite; network and memory are then as they were.
     pub fn step(&mut self, pass: Pass, loss: &Tensor<1>, batch: &Batch) -> Result<f64> {
         self.apply(pass.backward(loss), batch)
     }
@@ -188,10 +189,11 @@ impl Training<'_> {
     /// # Errors
     /// As for [`Training::step`].
     pub fn apply(&mut self, outcome: Outcome, batch: &Batch) -> Result<f64> {
-        let (loss, rate) = (outcome.loss, self.rate.rate());
+        let rate = self.rate.rate();
+        let loss = finite(outcome.loss, rate, &batch.labels)?;
         self.model.update(outcome, rate);
         self.memory.trained(&batch.slots);
-        finite(loss, rate, &batch.labels)
+        Ok(loss)
     }
 }
 

@@ -78,6 +78,10 @@ impl Persist for Validation {
             return Err(Error::BadState { key: "classes".into(), problem });
         }
         self.quota = state.get("quota")?;
+        if self.quota > self.budget {
+            let problem = format!("is {}, more than there is room for", self.quota);
+            return Err(Error::BadState { key: "quota".into(), problem });
+        }
         self.full = state.get("full")?;
         self.random = state.get("random")?;
         Ok(())
