@@ -100,10 +100,6 @@ static REGISTERED: RwLock<Vec<&'static MethodInfo>> = RwLock::new(Vec::new());
 /// # Errors
 /// When another method has its name or its table, or a common key is called like its table.
 pub fn register(info: &'static MethodInfo) -> Result<()> {
-    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-    if registered.iter().any(|known| std::ptr::eq(*known, info)) {
-        return Ok(());
-    }
     for (key, name) in [("name", info.name), ("section", info.section)] {
         let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "+-_".contains(c));
         if !plain {
@@ -115,6 +111,11 @@ pub fn register(info: &'static MethodInfo) -> Result<()> {
     if Settings::keys().iter().any(|key| key.name == info.section || key.aliases.contains(&info.section)) {
         let problem = format!("its table `{}` is called like a key that all methods have", info.section);
         return Err(Error::bad_key("method", problem));
+    }
+    // Taken only now: what lists the common keys reads the registry.
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    if registered.iter().any(|known| std::ptr::eq(*known, info)) {
+        return Ok(());
     }
     let taken = |known: &MethodInfo| known.name == info.name || known.section == info.section;
     if let Some(other) = METHODS.iter().chain(registered.iter().copied()).find(|known| taken(known)) {
