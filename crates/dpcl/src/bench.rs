@@ -92,7 +92,7 @@ impl StepBench {
         });
         let images: Vec<f32> = (0..self.eval_batch * pixels).map(|_| random.normal() as f32).collect();
         let evaluate = timing(self.steps.div_ceil(4), || {
-            floats(model.logits(model.images(images.clone(), self.size)));
+            floats(model.answering().logits(model.images(images.clone(), self.size)));
         });
         dpcl_kernels::use_stock(false);
         let per_image = |milliseconds: f64| milliseconds / self.eval_batch as f64;

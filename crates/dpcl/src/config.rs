@@ -20,6 +20,7 @@ pub use key::{Flag, Heading, Key, Role, Standard};
 pub use range::Range;
 pub use settings::{Settings, Setup};
 pub use setup::OwnKeys;
+use spelling::add_absent;
 pub use spelling::renew;
 pub(crate) use value::choices;
 pub use value::{Kind, Value};
@@ -63,13 +64,29 @@ impl Config {
         Ok(Self { settings: Settings::read(table)?, sections })
     }
 
+    /// Reads the configuration of a record or a checkpoint, which names every key there was when it was made.
+    ///
+    /// # Errors
+    /// As for [`Config::from_table`].
+    pub fn from_record(mut table: Table) -> Result<Self> {
+        add_absent(&mut table);
+        Self::from_table(table)
+    }
+
     /// Reads a configuration from TOML text.
     ///
     /// # Errors
     /// When it is not TOML or as for [`Config::from_table`].
     pub fn from_toml(text: &str) -> Result<Self> {
-        let table = text.parse::<Table>();
-        Self::from_table(table.map_err(|error| Error::BadConfig { problem: error.message().to_owned() })?)
+        Self::from_table(parse(text)?)
+    }
+
+    /// Reads the configuration of a record or a checkpoint from TOML text.
+    ///
+    /// # Errors
+    /// As for [`Config::from_toml`].
+    pub fn from_recorded_toml(text: &str) -> Result<Self> {
+        Self::from_record(parse(text)?)
     }
 
     /// The configuration as a table, method sections included.
@@ -89,6 +106,10 @@ impl Config {
     pub fn to_toml(&self) -> Result<String> {
         self.to_table().map(|table| text(&table))
     }
+}
+
+fn parse(text: &str) -> Result<Table> {
+    text.parse().map_err(|error: toml::de::Error| Error::BadConfig { problem: error.message().to_owned() })
 }
 
 fn text(table: &Table) -> String {

@@ -93,7 +93,7 @@ impl RunFolder {
     /// # Errors
     /// When there is none or it cannot be read.
     pub fn config(&self) -> Result<Config> {
-        Config::from_table(self.stored()?)
+        Config::from_record(self.stored()?)
     }
 
     fn stored(&self) -> Result<toml::Table> {
@@ -270,7 +270,7 @@ pub(crate) fn difference(stored: toml::Table, wanted: &Setup) -> Option<String> 
 /// The table in today's spelling, with keys it lacks at their defaults, so that a record from before a key existed is
 /// still recognised. One that cannot be read or run is left as it is.
 fn complete(table: toml::Table) -> toml::Table {
-    let setup = Config::from_table(table.clone()).and_then(|config| config.check());
+    let setup = Config::from_record(table.clone()).and_then(|config| config.check());
     setup.map_or(table, |setup| setup.to_table())
 }
 

@@ -110,7 +110,7 @@ impl Learner {
         dpcl_kernels::set_threads(process::threads(setup.threads));
         let architecture = setup.architecture()?;
         let method = (setup.method.build)(setup)?;
-        let model = Model::new(architecture, method.heads(), setup.seed, &device);
+        let model = Model::new(architecture, method.heads(), setup.seed, &device).averaged(setup.average);
         let growth = Growth { keep_bias: setup.head_keep_bias, keep_moments: setup.head_keep_adam };
         let core = Core { model, batcher: batcher(setup), growth };
         Ok(Self {
@@ -287,6 +287,14 @@ impl Learner {
         self.method.predict(&self.core, images, self.told(task))
     }
 
+    /// The same learner answering with the weights that learn; `None` where these answer anyway.
+    pub(crate) fn unaveraged(&self) -> Option<Unaveraged<'_>> {
+        self.core.model.average()?;
+        let Core { model, batcher, growth } = &self.core;
+        let core = Core { model: model.unaveraged(), batcher: batcher.clone(), growth: *growth };
+        Some(Unaveraged { method: &*self.method, core })
+    }
+
     /// Labels met so far, in order of first arrival.
     pub fn labels(&self) -> &[Label] {
         &self.labels
@@ -340,8 +348,10 @@ impl Learner {
     /// How many numbers it holds, stored images and optimiser moments left out.
     pub fn parameters(&self) -> Parameters {
         let extra = self.method.extra_parameters();
-        let own = self.core.model.encoder().weights().count() + self.core.model.heads().weights().count();
-        Parameters { network: extra.network + own as u64, ..extra }
+        let Core { model, .. } = &self.core;
+        let average = model.average().map_or(0, |average| average.network().parameters());
+        let (network, state) = (extra.network + model.network().parameters(), extra.state + average);
+        Parameters { network, state, ..extra }
     }
 
     fn check(&self, image: &Image) -> Result<()> {
@@ -352,6 +362,19 @@ impl Learner {
             return Err(Error::WrongShape { expected: self.shape.to_string(), found: found.to_string() });
         }
         Ok(())
+    }
+}
+
+/// A learner whose average does not answer.
+pub(crate) struct Unaveraged<'a> {
+    method: &'a dyn Method,
+    core: Core,
+}
+
+impl Unaveraged<'_> {
+    /// As [`Learner::scores`].
+    pub fn scores(&self, images: &[Image]) -> Result<Vec<Scores>> {
+        self.method.predict(&self.core, images, None)
     }
 }
 

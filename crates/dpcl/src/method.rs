@@ -12,7 +12,7 @@
 //! |---|---|
 //! | samples, and how batches are made of them | [`Sample`], [`Batch`], [`Recipe`], [`Batcher`] |
 //! | what is kept, and numbers kept with it | [`Memory`], [`Place`], [`SlotVectors`] |
-//! | the network | [`Model`], [`Pass`], [`Outcome`], [`Shift`], [`LayerView`], [`Frozen`], [`Weights`], [`Adam`] |
+//! | the network | [`Model`], [`Pass`], [`Outcome`], [`Shift`], [`LayerView`], [`Network`], [`Weights`], [`Adam`] |
 //! | losses | [`batch_loss`], [`cross_entropy`], [`distillation`], … |
 //! | perturbed activations and heads | [`DoublePerturbation`], [`DoubleKeys`] |
 //! | answers | [`Scores`], [`scores`] |
@@ -27,7 +27,7 @@ pub use crate::{
     memory::{Memory, Place, Sample, SlotVectors},
     methods::{MethodInfo, REHEARSAL},
     model::{
-        Adam, Change, Encoder, Frozen, Gradients, Growth, Heads, LayerView, Model, Outcome, Pass, Shift,
+        Adam, Change, Encoder, Gradients, Growth, Heads, LayerView, Model, Network, Outcome, Pass, Shift,
         Watch, Weights, cross_entropy, cross_entropy_rows, distillation, floats, matrix, mean_entropy,
         mixed_cross_entropy, stored_distance,
     },
@@ -217,15 +217,15 @@ impl Core {
         self.model.grow(self.growth);
     }
 
-    /// Evaluation-mode features of clean images, [rows, features].
+    /// Features that answers come from: evaluation mode, clean images, the average where one is kept, [rows, features].
     pub fn features(&self, images: &[Image]) -> Tensor<2> {
         let floats = self.batcher.clean(images);
-        self.model.features(self.model.images(floats, self.batcher.size()))
+        self.model.answering().features(self.model.images(floats, self.batcher.size()))
     }
 
-    /// Evaluation-mode logits of clean images, [heads, rows, classes].
+    /// Logits of the same, [heads, rows, classes].
     pub fn logits(&self, images: &[Image]) -> Tensor<3> {
-        self.model.heads().logits(self.features(images))
+        self.model.answering().heads().logits(self.features(images))
     }
 }
 

@@ -25,6 +25,7 @@ use std::{
 
 use dpcl_report::record::{EvaluationKind, Event, RunResult};
 
+use evaluating::Judged;
 use standing::Trail;
 use telling::last_progress;
 
@@ -33,7 +34,7 @@ use crate::{
     config::{Config, Setup},
     data::{self, Ahead, Dataset},
     error::{Error, Result},
-    eval::{Judgement, TestSet},
+    eval::TestSet,
     learner::{Learner, Shape},
     method::Answers,
     process,
@@ -175,8 +176,8 @@ struct Execution<'a> {
     /// Share of the work that was done before this process.
     earlier: f64,
     begun: Instant,
-    /// The last evaluation and the samples seen by then.
-    judged: Option<(u64, Judgement)>,
+    /// The last evaluation.
+    judged: Option<Judged>,
 }
 
 /// Stream images decoded ahead of the learner.

@@ -251,6 +251,38 @@ pub fn adam(
     (Tensor::from_dispatch(parameter), (Tensor::from_dispatch(first), Tensor::from_dispatch(second)))
 }
 
+/// A parameter's average over its steps, and how far it moves towards the parameter after the present one, 0 to 1.
+#[derive(Clone, Debug)]
+pub struct Averaging {
+    /// The average.
+    pub average: Tensor<2>,
+    /// Share of the way.
+    pub share: f64,
+}
+
+/// One Adam step after which the parameter's average follows it, all in one pass over memory; returns the parameter, its
+/// moments and the average.
+pub fn adam_averaged(
+    parameter: Tensor<2>,
+    gradient: Tensor<2>,
+    moments: (Tensor<2>, Tensor<2>),
+    averaging: Averaging,
+    step: &AdamStep,
+) -> (Tensor<2>, (Tensor<2>, Tensor<2>), Tensor<2>) {
+    let Averaging { average, share } = averaging;
+    if !has_kernels(&parameter) {
+        let (parameter, moments) = stock::adam(parameter, gradient, moments, step);
+        let average = stock::follow(average, &parameter, share);
+        return (parameter, moments, average);
+    }
+    let [parameter, gradient, first, second, average] =
+        [parameter, gradient, moments.0, moments.1, average].map(Tensor::into_dispatch);
+    let (parameter, first, second, average) =
+        <Dispatch as Kernels>::adam_averaged(parameter, gradient, first, second, average, *step, share);
+    let [parameter, first, second, average] = [parameter, first, second, average].map(Tensor::from_dispatch);
+    (parameter, (first, second), average)
+}
+
 /// The instruction set the kernels run on, as written into records.
 pub fn isa_name() -> &'static str {
     Isa::active().name()

@@ -126,3 +126,8 @@ pub fn adam(
     let change = first.clone().div_scalar(correction1).mul_scalar(step.rate) / denominator;
     (parameter - change, (first, second))
 }
+
+/// An average moved by `share` of the way to `value`.
+pub fn follow(average: Tensor<2>, value: &Tensor<2>, share: f64) -> Tensor<2> {
+    average.clone() + (value.clone() - average).mul_scalar(share)
+}

@@ -79,6 +79,7 @@ pub fn metrics(events: &[Event]) -> Metrics {
     let drops = matrix.forgetting();
     let uncertainty = uncertainty::last(events);
     let told = AccuracyMatrix::with_task_ids(events);
+    let plain = unaveraged(events).map(|events| metrics(&events)).unwrap_or_default();
     let mean_drop =
         |matrix: &AccuracyMatrix, drops: &[Option<f64>], of: fn(f64) -> f64| match matrix.rows.len() {
             0 => None,
@@ -98,12 +99,36 @@ pub fn metrics(events: &[Event]) -> Metrics {
         online_acc: online_accuracy(events),
         acc_task_ids: told.final_accuracy(),
         fm_task_ids: mean_drop(&told, &told.forgetting(), f64::abs),
+        acc_unaveraged: plain.acc,
+        fm_unaveraged: plain.fm,
+        a_auc_unaveraged: plain.a_auc,
+        ece_unaveraged: plain.ece,
         ece: uncertainty.and_then(|last| calibration_error(&last.calibration)),
         aurc_confidence: uncertainty.and_then(|last| aurc(&last.by_confidence)),
         aurc_disagreement: uncertainty
             .filter(|last| uncertainty::ranks(&last.by_disagreement))
             .and_then(|last| aurc(&last.by_disagreement)),
     }
+}
+
+/// The events as they would be if the weights that learn answered instead of their average; `None` where they answer
+/// anyway.
+pub fn unaveraged(events: &[Event]) -> Option<Vec<Event>> {
+    if !events.iter().any(|event| matches!(event, Event::Unaveraged { .. })) {
+        return None;
+    }
+    let mut plain = Vec::with_capacity(events.len());
+    for event in events {
+        match event.clone() {
+            Event::Evaluation { .. } | Event::Uncertainty(_) => {}
+            Event::Unaveraged { samples, updates, kind, classes, uncertainty } => {
+                plain.push(Event::Evaluation { samples, updates, kind, classes });
+                plain.extend(uncertainty.map(Event::Uncertainty));
+            }
+            other => plain.push(other),
+        }
+    }
+    Some(plain)
 }
 
 /// Right answers over test images, all given classes together; `None` without images.

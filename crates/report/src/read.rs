@@ -170,12 +170,10 @@ impl Check {
             }
             Event::Progress { samples, .. } | Event::BadImage { samples, .. } => self.advance(*samples),
             Event::Evaluation { samples, kind, classes, .. }
-            | Event::TaskAware { samples, kind, classes } => {
-                if let EvaluationKind::TaskEnd(task) = kind {
-                    self.task(*task)?;
-                }
-                classes.iter().try_for_each(|count| self.count(count))?;
-                self.advance(*samples)
+            | Event::TaskAware { samples, kind, classes } => self.evaluated(*samples, *kind, classes),
+            Event::Unaveraged { samples, kind, classes, uncertainty, .. } => {
+                self.evaluated(*samples, *kind, classes)?;
+                uncertainty.as_ref().map_or(Ok(()), check_uncertainty)
             }
             Event::TaskEnd { task, samples } => {
                 self.task(*task)?;
@@ -194,6 +192,19 @@ impl Check {
             }
             Event::Online { .. } | Event::Glimpse { .. } => Ok(()),
         }
+    }
+
+    fn evaluated(
+        &mut self,
+        samples: u64,
+        kind: EvaluationKind,
+        classes: &[ClassCount],
+    ) -> Result<(), String> {
+        if let EvaluationKind::TaskEnd(task) = kind {
+            self.task(task)?;
+        }
+        classes.iter().try_for_each(|count| self.count(count))?;
+        self.advance(samples)
     }
 
     fn class(&self, class: usize) -> Result<(), String> {

@@ -79,6 +79,20 @@ pub enum Event {
         /// For each class met so far: its number, correct answers, test images.
         classes: Vec<ClassCount>,
     },
+    /// The evaluation before it once more, answered with the weights that learn; only of learners whose average answers.
+    Unaveraged {
+        /// Stream samples seen so far.
+        samples: u64,
+        /// Training steps so far.
+        updates: u64,
+        /// Why it was made.
+        kind: EvaluationKind,
+        /// For each class met so far: its number, correct answers, test images.
+        classes: Vec<ClassCount>,
+        /// How sure the answers were, and how rightly; at task ends.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        uncertainty: Option<Uncertainty>,
+    },
     /// An image could not be read and was left out (`on_bad_image = "skip"`). A test image is tried again at every
     /// evaluation and written down once.
     BadImage {
@@ -284,6 +298,14 @@ pub struct Metrics {
     pub acc_task_ids: Option<f64>,
     /// `fm` of answers that were told the task of every image.
     pub fm_task_ids: Option<f64>,
+    /// `acc` of the weights that learn, where their average answers.
+    pub acc_unaveraged: Option<f64>,
+    /// `fm` of the weights that learn, where their average answers.
+    pub fm_unaveraged: Option<f64>,
+    /// `a_auc` of the weights that learn, where their average answers.
+    pub a_auc_unaveraged: Option<f64>,
+    /// `ece` of the weights that learn, where their average answers.
+    pub ece_unaveraged: Option<f64>,
     /// Expected calibration error at the end: mean over answers of |confidence − accuracy|, bin by bin.
     pub ece: Option<f64>,
     /// Area under the risk–coverage curve at the end, most confident answers first.

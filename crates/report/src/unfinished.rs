@@ -75,6 +75,7 @@ fn samples(event: &Event) -> Option<u64> {
         | Event::Progress { samples, .. }
         | Event::Evaluation { samples, .. }
         | Event::TaskAware { samples, .. }
+        | Event::Unaveraged { samples, .. }
         | Event::BadImage { samples, .. }
         | Event::TaskEnd { samples, .. }
         | Event::Memory { samples, .. }

@@ -178,7 +178,7 @@ pub fn read<R: Read + Seek>(file: &mut R, length: u64) -> Result<Checkpoint, Fai
     }
     let values = from_json("values", metadata("values")?)?;
     Ok(Checkpoint {
-        config: Config::from_toml(metadata("config")?).map_err(|error| misfit(error.to_string()))?,
+        config: Config::from_recorded_toml(metadata("config")?).map_err(|error| misfit(error.to_string()))?,
         shape: from_json("shape", metadata("shape")?)?,
         classes: from_json("classes", metadata("classes")?)?,
         state: State { arrays, values },

@@ -27,6 +27,8 @@ pub struct Key {
     pub aliases: &'static [&'static str],
     /// Whether records leave it out where it is off: it came later than the first records.
     pub left_out_when_off: bool,
+    /// What a record stands for that lacks it: it came later than the first records.
+    pub absent: Option<toml::Value>,
 }
 
 /// The value of a key where nobody gives one.
@@ -112,6 +114,7 @@ impl Key {
             role: Role::Learning,
             aliases: &[],
             left_out_when_off: false,
+            absent: None,
         }
     }
 
@@ -180,6 +183,12 @@ impl Key {
     /// Records leave it out where it is off.
     pub(crate) fn left_out_when_off(self) -> Self {
         Self { left_out_when_off: true, ..self }
+    }
+
+    /// It came later than the first records; those without it stand for this value.
+    #[must_use]
+    pub fn absent_as(self, value: impl Into<toml::Value>) -> Self {
+        Self { absent: Some(value.into()), ..self }
     }
 
     /// Its flag's long name.

@@ -22,6 +22,9 @@ use crate::{
 /// More threads than any machine this is made for; each costs memory whether it works or not.
 const MOST_THREADS: u32 = 1024;
 
+/// Steps that nobody waits for; numbers below it are exact in floating point.
+const MOST_AVERAGED: u32 = 1 << 30;
+
 /// The type a key has once everything is settled: the second, where it has one.
 macro_rules! settled_type {
     ($raw:ty) => {
@@ -211,6 +214,10 @@ common_keys! {
     head_keep_bias: bool = true;
     /// Whether a head's optimiser moments survive growth.
     head_keep_adam: Option<bool> => bool = None, unless_given("the method's");
+
+    /// Training steps that the answering weights are averaged over; 0 answers with the weights as they are.
+    average: Option<u64> => u64 = None, unless_given("the method's"), at_most(MOST_AVERAGED), absent_as(0),
+        flag(Heading::Learning, "STEPS");
 
     /// AutoAugment policy.
     autoaugment: Option<Policy> => Policy = None, unless_given("the data set's");

@@ -27,6 +27,26 @@ pub fn renew(table: &mut Table) -> Result<()> {
     Ok(())
 }
 
+/// Adds to a recorded configuration what it says by lacking keys that came later. A method's keys are missed only where
+/// it has a table.
+pub(super) fn add_absent(table: &mut Table) {
+    let add = |table: &mut Table, keys: Vec<Key>| {
+        for key in keys {
+            let named =
+                |table: &Table| [key.name].iter().chain(key.aliases).any(|name| table.contains_key(*name));
+            if let Some(value) = key.absent.clone().filter(|_| !named(table)) {
+                table.insert(key.name.to_owned(), value);
+            }
+        }
+    };
+    add(table, Settings::keys());
+    for method in methods::all() {
+        if let Some(Value::Table(section)) = table.get_mut(method.section) {
+            add(section, (method.keys.list)());
+        }
+    }
+}
+
 /// Gives the keys of one table the names they have today.
 pub(super) fn renew_keys(table: &mut Table, keys: &[Key]) -> Result<()> {
     for key in keys {

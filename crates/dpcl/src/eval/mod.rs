@@ -8,7 +8,8 @@ use std::sync::Arc;
 use dpcl_report::{record::ClassCount, uncertainty::Answer};
 
 use crate::{
-    data::{Ahead, Dataset, ImageSource, OnBadImage},
+    answers::Scores,
+    data::{Ahead, Dataset, Image, ImageSource, OnBadImage},
     error::{Error, Result},
     learner::{Label, Learner},
     stream::{Parts, Task},
@@ -39,6 +40,9 @@ pub struct Judgement {
     pub unread: Vec<usize>,
 }
 
+/// What answers for images.
+type Answering<'a> = dyn Fn(&[Image]) -> Result<Vec<Scores>> + 'a;
+
 /// Images answered at once.
 const ROWS: usize = 128;
 
@@ -67,7 +71,20 @@ impl TestSet {
     /// # Errors
     /// When a test image cannot be read, unless such are to be skipped.
     pub fn evaluate(&self, learner: &Learner) -> Result<Judgement> {
-        let mut judgement = self.judge(learner, &self.known(learner), None)?;
+        self.evaluate_answers(learner, &|images| learner.scores(images, None))
+    }
+
+    /// The same when the weights that learn answer; `None` where these answer anyway.
+    ///
+    /// # Errors
+    /// As for [`TestSet::evaluate`].
+    pub fn evaluate_unaveraged(&self, learner: &Learner) -> Result<Option<Judgement>> {
+        let plain = learner.unaveraged();
+        plain.map(|plain| self.evaluate_answers(learner, &|images| plain.scores(images))).transpose()
+    }
+
+    fn evaluate_answers(&self, learner: &Learner, answer: &Answering<'_>) -> Result<Judgement> {
+        let mut judgement = self.judge(&self.known(learner), answer)?;
         judgement.classes.sort_by_key(|count| count.class);
         judgement.unread.sort_unstable();
         Ok(judgement)
@@ -84,11 +101,12 @@ impl TestSet {
         for (number, task) in tasks.iter().enumerate() {
             let of_task: Vec<Known> =
                 known.iter().filter(|known| task.classes.contains(&known.class)).copied().collect();
-            counts.extend(self.judge(learner, &of_task, Some(number))?.classes);
+            let answer = |images: &[Image]| learner.scores(images, Some(number));
+            counts.extend(self.judge(&of_task, &answer)?.classes);
         }
         let of_none = |known: &&Known| !tasks.iter().any(|task| task.classes.contains(&known.class));
         let strays: Vec<Known> = known.iter().filter(of_none).copied().collect();
-        counts.extend(self.judge(learner, &strays, None)?.classes);
+        counts.extend(self.judge(&strays, &|images| learner.scores(images, None))?.classes);
         counts.sort_by_key(|count| count.class);
         Ok(counts)
     }
@@ -100,7 +118,7 @@ impl TestSet {
         here.filter(|known| known.class < self.positions.len()).collect()
     }
 
-    fn judge(&self, learner: &Learner, known: &[Known], task: Option<usize>) -> Result<Judgement> {
+    fn judge(&self, known: &[Known], answer: &Answering<'_>) -> Result<Judgement> {
         let queue: Vec<(usize, usize)> = known
             .iter()
             .enumerate()
@@ -132,7 +150,7 @@ impl TestSet {
                     }
                 }
             }
-            for (scores, row) in learner.scores(&images, task)?.iter().zip(rows) {
+            for (scores, row) in answer(&images)?.iter().zip(rows) {
                 let best = scores.best();
                 let correct = best == known[row].met;
                 counts[row].correct += u64::from(correct);

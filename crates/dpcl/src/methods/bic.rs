@@ -37,7 +37,7 @@ use crate::{
     error::{Error, Result},
     memory::{Memory, Sample},
     method::{Arrival, Core, Knowledge},
-    model::{Architecture, Correction, Fit, Frozen, distillation, floats},
+    model::{Architecture, Correction, Fit, Network, distillation, floats},
     random::Random,
     rate::{self, Rate},
     rehearsal::{
@@ -91,10 +91,10 @@ pub struct Bic {
     form: (Architecture, Device),
     double: DoublePerturbation,
     validation: Validation,
-    teacher: Option<Frozen>,
+    teacher: Option<Network>,
     task: Task,
     /// The correction that answers, by the network's revision and the samples met.
-    fitted: Cache<(u64, u64), Option<Correction>>,
+    fitted: Cache<(u64, bool, u64), Option<Correction>>,
 }
 
 /// Where in the stream the learner is.
@@ -149,13 +149,14 @@ impl Bic {
     fn copy_teacher(&mut self, core: &Core) {
         // In the first task there is nothing to be taught.
         if self.task.earlier > 0 || self.task.over {
-            self.teacher = Some(Frozen::of(&core.model));
+            self.teacher = Some(core.model.network().clone());
         }
     }
 
     /// The correction for the present network, fitted when first asked for.
     fn correction(&self, core: &Core) -> Arc<Option<Correction>> {
-        self.fitted.get((core.model.revision(), self.task.samples), || self.fit(core))
+        let key = (core.model.revision(), core.model.average().is_some(), self.task.samples);
+        self.fitted.get(key, || self.fit(core))
     }
 
     fn fit(&self, core: &Core) -> Option<Correction> {
@@ -166,7 +167,7 @@ impl Bic {
         }
         let labels: Vec<usize> = aside.iter().map(|sample| sample.class).collect();
         let images = core.model.images(core.batcher.stored(aside.iter()), core.batcher.size());
-        let logits = self.double.heads.mean_logits(core.model.heads(), core.model.features(images));
+        let logits = self.double.heads.mean_logits(&core.model, core.model.answering().features(images));
         let fit = Fit { epochs: self.keys.fit_epochs, batch: FIT_ROWS, rate: self.keys.fit_lr };
         let mut random = Random::named(self.seed, &format!("bias-fit-{samples}"));
         Some(Correction::fitted(classes.clone(), &logits, &labels, fit, &mut random))
@@ -233,15 +234,15 @@ impl Rehearse for Bic {
             let problem = format!("names class {class} of {known}");
             return Err(Error::BadState { key: "method.task".into(), problem });
         }
-        if let Some(teacher) = self.teacher.as_ref().filter(|teacher| teacher.classes() > known) {
-            let problem = format!("knows {} classes of {known}", teacher.classes());
+        if let Some(teacher) = self.teacher.as_ref().filter(|teacher| teacher.heads().classes() > known) {
+            let problem = format!("knows {} classes of {known}", teacher.heads().classes());
             return Err(Error::BadState { key: "method.teacher".into(), problem });
         }
         Ok(())
     }
 
     fn extra_parameters(&self) -> Parameters {
-        let teacher = self.teacher.as_ref().map_or(0, Frozen::parameters);
+        let teacher = self.teacher.as_ref().map_or(0, Network::parameters);
         Parameters { state: teacher, ..Parameters::default() }
     }
 }
@@ -264,7 +265,7 @@ impl Persist for Bic {
         self.teacher = None;
         if state.get("taught")? {
             let (architecture, device) = &self.form;
-            let mut teacher = Frozen::blank(*architecture, self.double.heads.count(), device);
+            let mut teacher = Network::blank(*architecture, self.double.heads.count(), device);
             state.load_part("teacher", &mut teacher)?;
             self.teacher = Some(teacher);
         }
@@ -274,8 +275,8 @@ impl Persist for Bic {
 
 /// Logits [heads, rows, classes] of the teacher on a batch, disturbed like the network's own and corrected as the
 /// teacher's answers were.
-fn taught(teacher: &Frozen, correction: Option<&Correction>, forward: &Forward) -> Tensor<3> {
-    let logits = teacher.logits(forward.images.clone(), &mut |depth, x| forward.disturb(depth, x));
+fn taught(teacher: &Network, correction: Option<&Correction>, forward: &Forward) -> Tensor<3> {
+    let logits = teacher.logits_with(forward.images.clone(), &mut |depth, x| forward.disturb(depth, x));
     let Some(correction) = correction else { return logits };
     let (shape, device) = (logits.dims(), logits.device());
     let mut numbers = floats(logits);

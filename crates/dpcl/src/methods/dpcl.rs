@@ -115,7 +115,7 @@ impl Dpcl {
     fn clean_pass(&self, model: &Model, forward: &Forward) -> Option<Clean> {
         let for_disagreement = self.measures && self.keys.disagreement_pass == DisagreementPass::Clean;
         (for_disagreement || self.keys.loss_source == LossSource::Clean).then(|| {
-            let features = model.features(forward.images.clone());
+            let features = model.network().features(forward.images.clone());
             Clean { logits: model.heads().logits(features.clone()), features }
         })
     }

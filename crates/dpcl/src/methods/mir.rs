@@ -85,7 +85,7 @@ fn interference(model: &Model, batch: &Batch, candidates: &Candidates, rate: f64
     let moved = model.moved(&pass.backward(&loss), rate);
 
     let losses = |model: &Model| {
-        let logits = model.logits(model.images(candidates.clean.clone(), batch.size));
+        let logits = model.network().logits(model.images(candidates.clean.clone(), batch.size));
         floats(cross_entropy_rows(logits, &candidates.classes))
     };
     losses(&moved).into_iter().zip(losses(model)).map(|(after, before)| after - before).collect()

@@ -48,6 +48,8 @@ pub struct MethodInfo {
     pub keep_adam: bool,
     /// CutMix probability unless configured.
     pub cutmix: f64,
+    /// Steps that the answering weights are averaged over unless configured; 0 for none.
+    pub average: u64,
     /// Its own keys.
     pub keys: OwnKeys,
     /// Builds it; refuses what does not go together.
@@ -72,6 +74,7 @@ pub const REHEARSAL: MethodInfo = MethodInfo {
     rate: "exp-reset",
     keep_adam: false,
     cutmix: 0.5,
+    average: 0,
     keys: OwnKeys::NONE,
     build: |_| Err(Error::bad_key("method", "has nothing that builds it")),
 };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use burn::tensor::{Device, Tensor};
 
-use dpcl_kernels::{AdamStep, adam};
+use dpcl_kernels::{AdamStep, Averaging, adam, adam_averaged};
 
 use super::{
     heads::{Heads, widen},
@@ -26,6 +26,14 @@ struct Moments {
     count: u64,
 }
 
+/// Weights that follow others at a distance: an average over the steps these take.
+pub struct Follow<'a> {
+    /// The weights that follow, in the order of those they follow.
+    pub weights: &'a mut Weights,
+    /// How far they move towards them in a step, 0 to 1.
+    pub share: f64,
+}
+
 /// Moments of every parameter that has taken a step, by name.
 pub struct Adam {
     moments: BTreeMap<String, Moments>,
@@ -40,8 +48,29 @@ impl Adam {
 
     /// Moves every weight that has a gradient.
     pub fn step(&mut self, weights: &mut Weights, gradients: Gradients, rate: f64) {
+        self.step_followed(weights, gradients, rate, None);
+    }
+
+    /// The same, and moves what follows the weights, in one pass over memory.
+    pub fn step_followed(
+        &mut self,
+        weights: &mut Weights,
+        gradients: Gradients,
+        rate: f64,
+        follow: Option<Follow<'_>>,
+    ) {
+        let share = follow.as_ref().map_or(0.0, |follow| follow.share);
+        let slow = follow.map(|follow| follow.weights.iter_mut());
+        let mut slow = slow.into_iter().flatten();
         for (weight, gradient) in weights.iter_mut().zip(gradients) {
-            let Some(gradient) = gradient else { continue };
+            let slow = slow.next();
+            let Some(gradient) = gradient else {
+                if let Some(slow) = slow {
+                    slow.value =
+                        slow.value.clone() + (weight.value.clone() - slow.value.clone()).mul_scalar(share);
+                }
+                continue;
+            };
             let moments = self.moments.remove(&weight.name).unwrap_or_else(|| Moments {
                 first: gradient.zeros_like(),
                 second: gradient.zeros_like(),
@@ -51,7 +80,17 @@ impl Adam {
             let step = AdamStep { rate, beta1: BETA1, beta2: BETA2, epsilon: EPSILON, count };
             // Handing the value over, not a copy of it, lets the kernel work in place.
             let value = std::mem::replace(&mut weight.value, gradient.clone());
-            let (value, (first, second)) = adam(value, gradient, (moments.first, moments.second), &step);
+            let moments = (moments.first, moments.second);
+            let (value, (first, second)) = match slow {
+                None => adam(value, gradient, moments, &step),
+                Some(slow) => {
+                    let average = std::mem::replace(&mut slow.value, gradient.clone());
+                    let averaging = Averaging { average, share };
+                    let (value, moments, average) = adam_averaged(value, gradient, moments, averaging, &step);
+                    slow.value = average;
+                    (value, moments)
+                }
+            };
             weight.value = value;
             self.moments.insert(weight.name.clone(), Moments { first, second, count });
         }

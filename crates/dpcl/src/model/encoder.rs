@@ -26,6 +26,7 @@ pub struct BatchStatistics {
 }
 
 /// What each batch norm comes down to in evaluation, in layer order: a scale and a shift of the convolution's output.
+#[derive(Clone)]
 pub struct Folded(Vec<(Tensor<2>, Tensor<2>)>);
 
 /// A change of activations [rows, height, width, channels] at a depth: 0 is the image, 1 to 4 the output of that residual
@@ -119,6 +120,13 @@ impl Encoder {
                 let old = self.running.value(position).clone();
                 self.running.set(position, old.mul_scalar(1.0 - momentum) + new.clone().mul_scalar(momentum));
             }
+        }
+    }
+
+    /// Moves the running statistics by `share` of the way to those of another encoder.
+    pub fn follow_statistics(&mut self, other: &Self, share: f64) {
+        for (own, new) in self.running.iter_mut().zip(other.running.iter()) {
+            own.value = own.value.clone() + (new.value.clone() - own.value.clone()).mul_scalar(share);
         }
     }
 

@@ -122,6 +122,20 @@ impl Heads {
         self.weights.set(BIAS, matrix(bias, [1, outputs], &device));
     }
 
+    /// Adds the last class of other heads, with its numbers there.
+    pub fn grow_like(&mut self, grown: &Self) {
+        let [rows, biases] = [WEIGHT, BIAS].map(|position| grown.last_class(position));
+        self.grow_with(&rows, &biases);
+    }
+
+    /// Numbers of the last class in every head.
+    fn last_class(&self, position: usize) -> Vec<Vec<f32>> {
+        let table = floats(self.weights.value(position).clone());
+        let width = self.count * self.classes;
+        let column = |head: usize| (head + 1) * self.classes - 1;
+        (0..self.count).map(|head| table.chunks_exact(width).map(|row| row[column(head)]).collect()).collect()
+    }
+
     /// How many heads there are, over how many classes.
     pub fn shape(&self) -> HeadShape {
         HeadShape { count: self.count, classes: self.classes }

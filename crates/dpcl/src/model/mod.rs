@@ -6,30 +6,30 @@
 
 mod adam;
 mod architecture;
+mod average;
 mod correction;
 mod encoder;
-mod frozen;
 mod heads;
 mod loss;
+mod network;
 mod pass;
 #[cfg(test)]
 mod tests;
 mod weights;
 
-pub use adam::Adam;
+pub use adam::{Adam, Follow};
 pub use architecture::{Architecture, Family, Layer, MODELS, ModelInfo};
+pub use average::Average;
 pub(crate) use correction::{Correction, Fit};
 pub(crate) use encoder::Folded;
 pub use encoder::{Change, Encoder, LayerView, Watch};
-pub use frozen::Frozen;
 pub use heads::{Growth, Heads};
 pub use loss::{
     cross_entropy, cross_entropy_rows, distillation, mean_entropy, mixed_cross_entropy, stored_distance,
 };
+pub use network::Network;
 pub use pass::{Outcome, Pass, Shift};
 pub use weights::{FileLayout, Gradients, Weight, Weights, floats, matrix};
-
-use std::sync::OnceLock;
 
 use burn::tensor::{Device, Tensor};
 
@@ -39,22 +39,14 @@ use crate::{
     state::{Persist, State},
 };
 
-/// Floats of one layer's activations when images are evaluated: as many images as that go through the network
-/// together, so that a layer's output is still in the cache when the next one reads it.
-const EVALUATION_FLOATS: usize = 1 << 20;
-
-/// Images that go through together at least, so that work on the weights is shared.
-const EVALUATION_IMAGES: usize = 8;
-
 /// Random streams of a network's first weights: of the encoder, and of the heads as they grow.
 const STREAMS: [&str; 2] = ["encoder-weights", "head-weights"];
 
-/// Encoder, heads and optimiser moments of one learner.
+/// A network that learns: its weights, the optimiser's moments and, if one is kept, their average, which then answers.
 pub struct Model {
-    encoder: Encoder,
-    heads: Heads,
+    network: Network,
     optimiser: Adam,
-    folded: OnceLock<Folded>,
+    average: Option<Average>,
     initialise: Random,
     revision: u64,
 }
@@ -77,35 +69,39 @@ impl Model {
         let encoder = Encoder::new(architecture, &mut weights, device);
         let features = encoder.architecture().features();
         Self {
-            heads: Heads::new(heads, features, device),
+            network: Network::new(encoder, Heads::new(heads, features, device)),
             optimiser: Adam::new(device),
-            folded: OnceLock::new(),
+            average: None,
             initialise,
             revision: 0,
-            encoder,
         }
+    }
+
+    /// The weights that learn, as they would answer.
+    pub fn network(&self) -> &Network {
+        &self.network
     }
 
     /// Turns images into feature vectors.
     pub fn encoder(&self) -> &Encoder {
-        &self.encoder
+        self.network.encoder()
     }
 
     /// The encoder, to change.
     pub fn encoder_mut(&mut self) -> &mut Encoder {
-        self.change();
-        &mut self.encoder
+        self.revision += 1;
+        self.network.parts_mut().0
     }
 
     /// Turn feature vectors into logits.
     pub fn heads(&self) -> &Heads {
-        &self.heads
+        self.network.heads()
     }
 
     /// The heads, to change.
     pub fn heads_mut(&mut self) -> &mut Heads {
-        self.change();
-        &mut self.heads
+        self.revision += 1;
+        self.network.parts_mut().1
     }
 
     /// A number that is another after every change of weights or statistics: what was worked out at one revision holds
@@ -114,25 +110,23 @@ impl Model {
         self.revision
     }
 
-    /// Something is about to change: what evaluation had prepared no longer holds.
-    fn change(&mut self) {
-        self.folded.take();
-        self.revision += 1;
-    }
-
     /// Where the tensors live.
     pub fn device(&self) -> Device {
-        self.heads.device()
+        self.heads().device()
     }
 
     /// Adds one class to every head.
     pub fn grow(&mut self, growth: Growth) {
-        self.change();
-        self.heads.grow(growth, &mut self.initialise);
+        self.revision += 1;
+        let (_, heads) = self.network.parts_mut();
+        heads.grow(growth, &mut self.initialise);
         if growth.keep_moments {
-            self.optimiser.extend(self.heads.names(), &self.heads);
+            self.optimiser.extend(heads.names(), heads);
         } else {
-            self.optimiser.forget(self.heads.names());
+            self.optimiser.forget(heads.names());
+        }
+        if let Some(average) = &mut self.average {
+            average.grow(heads);
         }
     }
 
@@ -170,25 +164,34 @@ impl Model {
         if !outcome.loss.is_finite() {
             return;
         }
-        self.change();
-        self.encoder.absorb(&outcome.statistics);
-        self.optimiser.step(self.encoder.weights_mut(), outcome.encoder, rate);
-        self.optimiser.step(self.heads.weights_mut(), outcome.heads, rate);
+        self.revision += 1;
+        let (encoder, heads) = self.network.parts_mut();
+        encoder.absorb(&outcome.statistics);
+        match &mut self.average {
+            None => {
+                self.optimiser.step(encoder.weights_mut(), outcome.encoder, rate);
+                self.optimiser.step(heads.weights_mut(), outcome.heads, rate);
+            }
+            Some(average) => {
+                let (share, average) = average.step();
+                let (slow_encoder, slow_heads) = average.parts_mut();
+                let follow = |weights| Some(Follow { weights, share });
+                let slow = follow(slow_encoder.weights_mut());
+                self.optimiser.step_followed(encoder.weights_mut(), outcome.encoder, rate, slow);
+                let slow = follow(slow_heads.weights_mut());
+                self.optimiser.step_followed(heads.weights_mut(), outcome.heads, rate, slow);
+                slow_encoder.follow_statistics(encoder, share);
+            }
+        }
     }
 
     /// A copy moved by one plain gradient step, θ − rate·g, to see what a step would do. It has the same running
     /// statistics and no moments.
     pub fn moved(&self, outcome: &Outcome, rate: f64) -> Self {
-        let mut copy = Self {
-            encoder: self.encoder.clone(),
-            heads: self.heads.clone(),
-            optimiser: Adam::new(&self.device()),
-            folded: OnceLock::new(),
-            initialise: self.initialise.clone(),
-            revision: 0,
-        };
+        let mut copy = self.unaveraged();
+        let (encoder, heads) = copy.network.parts_mut();
         for (weights, gradients) in
-            [(copy.encoder.weights_mut(), &outcome.encoder), (copy.heads.weights_mut(), &outcome.heads)]
+            [(encoder.weights_mut(), &outcome.encoder), (heads.weights_mut(), &outcome.heads)]
         {
             for (weight, gradient) in weights.iter_mut().zip(gradients) {
                 let Some(gradient) = gradient else { continue };
@@ -198,37 +201,15 @@ impl Model {
         copy
     }
 
-    /// Features of clean images in evaluation mode, `images` [rows, height, width, 3] → [rows, features].
-    ///
-    /// # Panics
-    /// When the images are tracked: evaluation is not differentiable.
-    pub fn features(&self, images: Tensor<4>) -> Tensor<2> {
-        let [rows, height, width, _] = images.dims();
-        let activations = self.encoder.architecture().activations(height, width);
-        let at_once = (EVALUATION_FLOATS / activations).max(EVALUATION_IMAGES).min(rows.max(1));
-        let parts = images.split(at_once, 0).into_iter();
-        Tensor::cat(parts.map(|part| self.features_with(part, &mut |_, x| x)).collect(), 0)
-    }
-
-    /// Features in evaluation mode with a change applied at each depth. All rows go through together, since a change may
-    /// mix them.
-    pub fn features_with(&self, images: Tensor<4>, change: &mut Change<'_>) -> Tensor<2> {
-        self.encoder.evaluate(self.folded(), images, change, None)
-    }
-
-    /// Features in evaluation mode with every layer watched; all rows go through together.
-    pub fn features_watching(&self, images: Tensor<4>, watch: &mut Watch<'_>) -> Tensor<2> {
-        self.encoder.evaluate(self.folded(), images, &mut |_, x| x, Some(watch))
-    }
-
-    fn folded(&self) -> &Folded {
-        self.folded.get_or_init(|| self.encoder.fold())
-    }
-
-    /// Logits of clean images in evaluation mode → [heads, rows, classes].
-    pub fn logits(&self, images: Tensor<4>) -> Tensor<3> {
-        let features = self.features(images);
-        self.heads.logits(features)
+    /// A copy that answers with the weights that learn. It has no moments.
+    pub fn unaveraged(&self) -> Self {
+        Self {
+            network: self.network.clone(),
+            optimiser: Adam::new(&self.device()),
+            average: None,
+            initialise: self.initialise.clone(),
+            revision: self.revision,
+        }
     }
 
     /// A tensor of images from normalised floats, [rows, size, size, 3].
@@ -239,20 +220,24 @@ impl Model {
 
 impl Persist for Model {
     fn save(&self, state: &mut State) {
-        state.save_part("encoder", &self.encoder);
-        state.save_part("heads", &self.heads);
+        self.network.save(state);
         state.save_part("optimiser", &self.optimiser);
         state.put("initialise", &self.initialise);
+        if let Some(average) = &self.average {
+            state.save_part(average::PART, average);
+        }
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.change();
-        state.load_part("encoder", &mut self.encoder)?;
-        state.load_part("heads", &mut self.heads)?;
+        self.revision += 1;
+        self.network.load(state)?;
         state.load_part("optimiser", &mut self.optimiser)?;
-        self.optimiser.check_loaded(self.encoder.weights())?;
-        self.optimiser.check_loaded(self.heads.weights())?;
+        self.optimiser.check_loaded(self.encoder().weights())?;
+        self.optimiser.check_loaded(self.heads().weights())?;
         self.initialise = state.get("initialise")?;
-        Ok(())
+        match &mut self.average {
+            Some(average) => average.restore(state, &self.network),
+            None => Ok(()),
+        }
     }
 }

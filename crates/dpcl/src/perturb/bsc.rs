@@ -4,7 +4,8 @@
 //! p̄ = (1/N) Σₙ (1/R) Σᵣ softmax(Wₙʳ f + bₙʳ). Weights can be drawn themselves (once for many images) or, since a
 //! logit is linear in its class's weights, each logit can be drawn from its exact normal distribution (cheap for few
 //! images): mean w̄·f̂, variance ½ v·f̂² + Σₐ (Dₐ·f̂)² / (2(A − 1)), f̂ = (f, 1). Training never sees any of this. A class
-//! without a snapshot uses its present weights as they are.
+//! without a snapshot uses its present weights as they are. Where the whole network is averaged, weights are drawn around
+//! the averaged heads instead of w̄: they belong to the averaged encoder.
 
 mod config;
 
@@ -24,6 +25,15 @@ use crate::{
     model::{Heads, floats, matrix},
     state::{Persist, State},
 };
+
+/// What weights are drawn around. A class without a snapshot keeps its weights in the heads given.
+#[derive(Clone, Copy)]
+pub enum Middle<'a> {
+    /// The mean of the snapshots.
+    Snapshots(&'a Heads),
+    /// These heads: the network's average, whose encoder goes with them.
+    Heads(&'a Heads),
+}
 
 /// Distributions of every class of every head.
 pub struct Bsc {
@@ -91,31 +101,43 @@ impl Bsc {
         }
     }
 
-    /// Draws the weights of every head `draws` times; classes without a snapshot keep their present weights.
-    pub fn draw_weights(&self, heads: &Heads, normal: &mut dyn FnMut() -> f64) -> DrawnHeads {
-        self.weights(heads, self.config.draws, &mut |gaussian| gaussian.draw(normal))
+    /// Draws the weights of every head `draws` times.
+    pub fn draw_weights(&self, middle: Middle<'_>, normal: &mut dyn FnMut() -> f64) -> DrawnHeads {
+        self.weights(middle, self.config.draws, &mut |gaussian, row| match middle {
+            Middle::Snapshots(_) => gaussian.draw(normal),
+            Middle::Heads(_) => {
+                let offset =
+                    row.iter().zip(gaussian.mean()).map(|(&row, mean)| (f64::from(row) - mean) as f32);
+                gaussian.draw(normal).into_iter().zip(offset).map(|(drawn, offset)| drawn + offset).collect()
+            }
+        })
     }
 
-    /// The mean weights of every head; classes without a snapshot keep their present weights.
-    pub fn mean_weights(&self, heads: &Heads) -> DrawnHeads {
-        let mean = |gaussian: &Gaussian| gaussian.mean().iter().map(|&number| number as f32).collect();
-        self.weights(heads, 1, &mut |gaussian| mean(gaussian))
+    /// The mean weights of every head.
+    pub fn mean_weights(&self, middle: Middle<'_>) -> DrawnHeads {
+        self.weights(middle, 1, &mut |gaussian, row| match middle {
+            Middle::Snapshots(_) => gaussian.mean().iter().map(|&number| number as f32).collect(),
+            Middle::Heads(_) => row.to_vec(),
+        })
     }
 
+    /// Weights taken from the distribution of every class and its row in the heads they are taken around.
     fn weights(
         &self,
-        heads: &Heads,
+        middle: Middle<'_>,
         draws: usize,
-        take: &mut dyn FnMut(&Gaussian) -> Vec<f32>,
+        take: &mut dyn FnMut(&Gaussian, &[f32]) -> Vec<f32>,
     ) -> DrawnHeads {
+        let (Middle::Snapshots(heads) | Middle::Heads(heads)) = middle;
         let present = Rows::of(heads);
         let classes = heads.classes();
         let mut columns = Columns::new(present.features, self.config.heads * draws * classes);
         for head in 0..self.config.heads {
             for _ in 0..draws {
                 for class in 0..classes {
-                    let drawn = self.collected(class).map(|gaussians| take(&gaussians[head]));
-                    columns.push(&drawn.unwrap_or_else(|| present.row(head, class)));
+                    let row = present.row(head, class);
+                    let drawn = self.collected(class).map(|gaussians| take(&gaussians[head], &row));
+                    columns.push(&drawn.unwrap_or(row));
                 }
             }
         }

@@ -9,7 +9,7 @@ mod gaussian;
 mod noise;
 mod pfi;
 
-pub use bsc::{Bsc, BscConfig, DrawnHeads, Predict};
+pub use bsc::{Bsc, BscConfig, DrawnHeads, Middle, Predict};
 #[cfg(test)]
 pub use class_loss::class_means;
 pub use class_loss::{ClassLosses, Term};

@@ -83,7 +83,7 @@ impl Rebuild {
         for part in samples.chunks(TOGETHER) {
             let copies = part.iter().flat_map(|sample| std::iter::repeat_n(&sample.image, COPIES));
             let floats = core.batcher.augmented_by(copies, &mut self.augmentation);
-            let logits = core.model.logits(core.model.images(floats, core.batcher.size()));
+            let logits = core.model.network().logits(core.model.images(floats, core.batcher.size()));
             for answers in scores(logits).chunks(COPIES) {
                 let mut votes = vec![0; core.model.heads().classes()];
                 answers.iter().for_each(|answer| votes[answer.best()] += 1);

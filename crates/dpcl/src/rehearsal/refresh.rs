@@ -95,7 +95,7 @@ fn losses(model: &Model, batcher: &Batcher, memory: &Memory) -> Vec<f64> {
     let part = |samples: &[Sample]| {
         let classes: Vec<usize> = samples.iter().map(|sample| sample.class).collect();
         let images = model.images(batcher.stored(samples.iter()), batcher.size());
-        floats(cross_entropy_rows(model.logits(images), &classes))
+        floats(cross_entropy_rows(model.network().logits(images), &classes))
     };
     memory.slots().chunks(ROWS).flat_map(part).map(f64::from).collect()
 }

@@ -12,8 +12,18 @@ use super::{Execution, Watch};
 use crate::{
     data,
     error::{Error, Result},
+    eval::Judgement,
     method::Knowledge,
 };
+
+/// What an evaluation found, and of which learner.
+pub(super) struct Judged {
+    /// Samples it had seen.
+    samples: u64,
+    judgement: Judgement,
+    /// The same of the weights that learn, where their average answers.
+    unaveraged: Option<Judgement>,
+}
 
 impl Execution<'_> {
     /// Answers for a stream sample before it is learned; a method that is told task ids is not told this one.
@@ -32,15 +42,16 @@ impl Execution<'_> {
     pub(super) fn evaluate(&mut self, kind: EvaluationKind, watch: &mut Watch<'_>) -> Result<()> {
         let begin = Instant::now();
         let (samples, updates) = (self.standing.samples, self.updates());
-        let judgement = match self.judged.take() {
+        let Judged { judgement, unaveraged, .. } = match self.judged.take() {
             // A task may end where the period comes round: the same learner gives the same answers.
-            Some((then, judgement)) if then == samples && self.learner.knowledge() == Knowledge::None => {
-                judgement
+            Some(judged) if judged.samples == samples && self.learner.knowledge() == Knowledge::None => {
+                judged
             }
             _ => {
                 let judgement = self.test.evaluate(&self.learner)?;
                 self.note_unread(&judgement.unread, watch)?;
-                judgement
+                let unaveraged = self.test.evaluate_unaveraged(&self.learner)?;
+                Judged { samples, judgement, unaveraged }
             }
         };
         self.standing.evaluating += begin.elapsed().as_secs_f64();
@@ -53,10 +64,16 @@ impl Execution<'_> {
             self.standing.evaluating += begin.elapsed().as_secs_f64();
             self.emit(Event::TaskAware { samples, kind, classes }, watch)?;
         }
-        if matches!(kind, EvaluationKind::TaskEnd(_)) {
+        let at_task_end = matches!(kind, EvaluationKind::TaskEnd(_));
+        if at_task_end {
             self.emit(Event::Uncertainty(summarise(samples, &judgement.answers)), watch)?;
         }
-        self.judged = Some((samples, judgement));
+        if let Some(Judgement { classes, answers, .. }) = &unaveraged {
+            let uncertainty = at_task_end.then(|| summarise(samples, answers));
+            let classes = classes.clone();
+            self.emit(Event::Unaveraged { samples, updates, kind, classes, uncertainty }, watch)?;
+        }
+        self.judged = Some(Judged { samples, judgement, unaveraged });
         Ok(())
     }
 }

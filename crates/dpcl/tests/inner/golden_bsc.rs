@@ -3,7 +3,7 @@
 use super::reference::{Case, cases_named, close};
 use crate::answers::{Scores, Votes};
 use crate::model::{Growth, Heads, matrix};
-use crate::perturb::{Bsc, BscConfig, Gaussian};
+use crate::perturb::{Bsc, BscConfig, Gaussian, Middle};
 use crate::random::Random;
 use burn::tensor::Device;
 use serde_json::{Value, json};
@@ -115,7 +115,7 @@ fn golden_prediction_in_weight_space() {
             }
         }
         let mut normals = normals.into_iter();
-        let drawn = bsc.draw_weights(&heads, &mut || normals.next().unwrap());
+        let drawn = bsc.draw_weights(Middle::Snapshots(&heads), &mut || normals.next().unwrap());
         assert!(normals.next().is_none(), "{}: every given number is used", case.name);
         check(&case, "weight_space", &drawn.votes(features(&case)));
     }
@@ -164,7 +164,7 @@ fn both_spaces_give_logits_the_same_distribution() {
     }
     let feature = matrix(vec![0.5, -1.5, 2.0], [1, 3], &device);
     let moments = bsc.logit_moments(feature.clone(), heads.logits(feature.clone()));
-    let drawn = bsc.draw_weights(&heads, &mut || random.normal());
+    let drawn = bsc.draw_weights(Middle::Snapshots(&heads), &mut || random.normal());
     // The log-odds of two classes are the difference of their independent logits.
     let mean = f64::from(moments.mean[0] - moments.mean[1]);
     let variance = f64::from(moments.variance[0] + moments.variance[1]);

@@ -83,7 +83,7 @@ fn golden_resnet_step() {
         }
     }
     check_after(&model, &file, case);
-    let logits = floats(model.logits(images));
+    let logits = floats(model.network().logits(images));
     close(logits, file["expected.logits_eval_after3"].floats(), &case.tolerance["logits_eval_abs"], "eval");
 }
 

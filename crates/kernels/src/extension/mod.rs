@@ -19,7 +19,7 @@ use burn::backend::{
 
 use crate::{
     AdamStep, ConvSpec, NO_GRADIENT, PerturbMix,
-    adam::adam,
+    adam::{AdamState, adam},
     evaluate::conv_evaluate,
     linear::linear_forward,
     perturb::perturb_mix_forward,
@@ -31,7 +31,7 @@ use backward::{
     PerturbMixBackward,
 };
 use block::block_forward;
-use tensors::{dims, geometry, image_shape, slice, slice_mut, tensor};
+use tensors::{contiguous_mut, dims, geometry, image_shape, slice, tensor};
 
 /// The CPU's tensor.
 type Cpu = FloatTensor<Flex>;
@@ -97,6 +97,17 @@ pub trait Kernels: Backend {
         second: FloatTensor<Self>,
         step: AdamStep,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+
+    /// As `adam`, and the parameter's average moved by `share` of the way to it, which comes last.
+    fn adam_averaged(
+        parameter: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        first: FloatTensor<Self>,
+        second: FloatTensor<Self>,
+        average: FloatTensor<Self>,
+        step: AdamStep,
+        share: f64,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 }
 
 impl Kernels for Flex {
@@ -165,20 +176,37 @@ impl Kernels for Flex {
         mut second: Cpu,
         step: AdamStep,
     ) -> (Cpu, Cpu, Cpu) {
-        let gradient = gradient.to_contiguous();
-        for operand in [&mut parameter, &mut first, &mut second] {
-            if !operand.is_contiguous() {
-                *operand = operand.to_contiguous();
-            }
-        }
-        adam(
-            step,
-            slice_mut(&mut parameter),
-            slice(&gradient),
-            slice_mut(&mut first),
-            slice_mut(&mut second),
-        );
+        let operands = [&mut parameter, &mut first, &mut second];
+        let [parameter_slice, first_slice, second_slice] = operands.map(contiguous_mut);
+        let state = AdamState {
+            parameter: parameter_slice,
+            first: first_slice,
+            second: second_slice,
+            average: &mut [],
+        };
+        adam(step, 0.0, state, slice(&gradient.to_contiguous()));
         (parameter, first, second)
+    }
+
+    fn adam_averaged(
+        mut parameter: Cpu,
+        gradient: Cpu,
+        mut first: Cpu,
+        mut second: Cpu,
+        mut average: Cpu,
+        step: AdamStep,
+        share: f64,
+    ) -> (Cpu, Cpu, Cpu, Cpu) {
+        let operands = [&mut parameter, &mut first, &mut second, &mut average];
+        let [parameter_slice, first_slice, second_slice, average_slice] = operands.map(contiguous_mut);
+        let state = AdamState {
+            parameter: parameter_slice,
+            first: first_slice,
+            second: second_slice,
+            average: average_slice,
+        };
+        adam(step, share, state, slice(&gradient.to_contiguous()));
+        (parameter, first, second, average)
     }
 }
 
@@ -296,6 +324,22 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         let [parameter, gradient, first, second] = [parameter, gradient, first, second].map(inner::<C>);
         let (parameter, first, second) = <Flex as Kernels>::adam(parameter, gradient, first, second, step);
         (constant::<C>(parameter), constant::<C>(first), constant::<C>(second))
+    }
+
+    fn adam_averaged(
+        parameter: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        first: FloatTensor<Self>,
+        second: FloatTensor<Self>,
+        average: FloatTensor<Self>,
+        step: AdamStep,
+        share: f64,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let [parameter, gradient, first, second, average] =
+            [parameter, gradient, first, second, average].map(inner::<C>);
+        let (parameter, first, second, average) =
+            <Flex as Kernels>::adam_averaged(parameter, gradient, first, second, average, step, share);
+        (constant::<C>(parameter), constant::<C>(first), constant::<C>(second), constant::<C>(average))
     }
 }
 

@@ -41,6 +41,14 @@ pub(super) fn slice_mut(tensor: &mut Cpu) -> &mut [f32] {
     &mut tensor.storage_mut()[start..end]
 }
 
+/// The same of a tensor that may not be contiguous yet.
+pub(super) fn contiguous_mut(tensor: &mut Cpu) -> &mut [f32] {
+    if !tensor.is_contiguous() {
+        *tensor = tensor.to_contiguous();
+    }
+    slice_mut(tensor)
+}
+
 pub(super) fn tensor<const D: usize>(buffer: Buffer, shape: [usize; D]) -> Cpu {
     buffer.into_tensor(shape)
 }

@@ -4,7 +4,7 @@ use burn::tensor::{Device, Tensor};
 
 use super::{images, network};
 use crate::{
-    model::{Architecture, Encoder, Frozen, Model, floats},
+    model::{Architecture, Encoder, Model, floats},
     random::Random,
 };
 
@@ -16,35 +16,37 @@ fn tracked(model: &Model) -> Tensor<4> {
 #[should_panic(expected = "evaluation is not differentiable: use a training pass, or `.inner()`")]
 fn features_in_evaluation_have_no_gradient() {
     let model = network("");
-    let _ = model.features(tracked(&model));
+    let _ = model.network().features(tracked(&model));
 }
 
 #[test]
 #[should_panic(expected = "evaluation is not differentiable")]
 fn logits_in_evaluation_have_no_gradient() {
     let model = network("");
-    let _ = model.logits(tracked(&model));
+    let _ = model.network().logits(tracked(&model));
 }
 
 #[test]
 #[should_panic(expected = "evaluation is not differentiable")]
 fn a_frozen_network_has_no_gradient() {
     let model = network("");
-    let _ = Frozen::of(&model).logits(tracked(&model), &mut |_, x| x);
+    let _ = model.network().logits_with(tracked(&model), &mut |_, x| x);
 }
 
 #[test]
 #[should_panic(expected = "evaluation is not differentiable")]
 fn a_tracked_change_in_evaluation_is_refused_as_well() {
     let model = network("");
-    let _ = model.features_with(images(&model), &mut |depth, x| if depth == 2 { x.autodiff() } else { x });
+    let _ = model
+        .network()
+        .features_with(images(&model), &mut |depth, x| if depth == 2 { x.autodiff() } else { x });
 }
 
 #[test]
 fn what_is_cut_off_on_purpose_can_be_evaluated() {
     let model = network("");
-    let found = floats(model.features(tracked(&model).inner()));
-    assert_eq!(found, floats(model.features(images(&model))));
+    let found = floats(model.network().features(tracked(&model).inner()));
+    assert_eq!(found, floats(model.network().features(images(&model))));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! in double precision from its logits: what single precision leaves unsure of a loss would be most of what is unsure
 //! of a difference.
 
+mod average;
 mod evaluation;
 mod held;
 mod shifted;

@@ -52,7 +52,7 @@ fn in_evaluation_a_gate_acts_as_in_the_batch_norm() {
     let features = pass.features(images(&model));
     let total = loss(pass.logits(features));
     model.step(pass, &total, 1e-3);
-    let found = model.features_watching(images(&model), &mut |view| calibrated(&gates, view));
+    let found = model.network().features_watching(images(&model), &mut |view| calibrated(&gates, view));
 
     // A ReLU lets a positive factor through, and these gates are positive.
     for (name, gate) in CALIBRATED.iter().zip(&gates) {
@@ -62,7 +62,7 @@ fn in_evaluation_a_gate_acts_as_in_the_batch_norm() {
             weights.set(position, weights.value(position).clone() * gate.clone().add_scalar(1.0));
         }
     }
-    let expected = floats(model.features(images(&model)));
+    let expected = floats(model.network().features(images(&model)));
     for (found, expected) in floats(found).into_iter().zip(expected) {
         assert!((found - expected).abs() < 1e-4 * expected.abs().max(1.0), "{found} for {expected}");
     }
@@ -104,8 +104,8 @@ fn to_look_changes_no_bit() {
             seen[1].push(view.layer.convolution.clone());
             view.output
         };
-        let features = model.features_watching(images.clone(), &mut look);
-        assert_eq!(floats(features), floats(model.features(images)));
+        let features = model.network().features_watching(images.clone(), &mut look);
+        assert_eq!(floats(features), floats(model.network().features(images)));
 
         assert_eq!(seen[0].len(), 20, "the stem, two layers in each of eight blocks, three projections");
         assert_eq!(seen[0], seen[1], "evaluation passes the layers that training does");

@@ -10,8 +10,8 @@ use crate::{
     data::Image,
     error::Result,
     method::{Core, scores},
-    model::{Heads, floats},
-    perturb::{Bsc, BscConfig, DrawnHeads, Normals, Predict},
+    model::{Heads, Model, floats},
+    perturb::{Bsc, BscConfig, DrawnHeads, Middle, Normals, Predict},
     random::Random,
     state::{Persist, State},
 };
@@ -41,8 +41,9 @@ pub struct StochasticHeads {
     bsc: Option<Bsc>,
     classifiers: BscConfig,
     logit_draws: Random,
-    /// The weights that answer, by the network's revision and the training steps they were drawn after.
-    drawn: Cache<(u64, u64), DrawnHeads>,
+    /// The weights that answer, by the network's revision, whether it is its average that answers, and the training
+    /// steps they were drawn after.
+    drawn: Cache<(u64, bool, u64), DrawnHeads>,
 }
 
 impl StochasticHeads {
@@ -96,7 +97,7 @@ impl StochasticHeads {
     pub(super) fn logits(&self, core: &Core, images: &[Image], steps: u64) -> (Vec<f32>, [usize; 3]) {
         match self.distributions() {
             Some(bsc) => {
-                let key = (core.model.revision(), steps);
+                let key = (core.model.revision(), core.model.average().is_some(), steps);
                 self.drawn.get(key, || self.answering(bsc, core, steps)).logits(core.features(images))
             }
             None => {
@@ -107,11 +108,13 @@ impl StochasticHeads {
         }
     }
 
-    /// Logits of clean images under mean weights, averaged over heads, from their features [rows, features]:
-    /// [rows, classes].
-    pub fn mean_logits(&self, heads: &Heads, features: Tensor<2>) -> Vec<f32> {
-        let Some(bsc) = self.distributions() else { return floats(heads.logits(features).mean_dim(0)) };
-        let (logits, [heads, _, classes]) = bsc.mean_weights(heads).logits(features);
+    /// Logits of clean images under mean weights, averaged over heads, from the features that answers come from [rows,
+    /// features]: [rows, classes].
+    pub fn mean_logits(&self, model: &Model, features: Tensor<2>) -> Vec<f32> {
+        let Some(bsc) = self.distributions() else {
+            return floats(model.answering().heads().logits(features).mean_dim(0));
+        };
+        let (logits, [heads, _, classes]) = bsc.mean_weights(middle(model)).logits(features);
         let mean = |row: &[f32]| -> Vec<f32> {
             let sum = |class: usize| (0..heads).map(|head| row[head * classes + class]).sum::<f32>();
             (0..classes).map(|class| sum(class) / heads as f32).collect()
@@ -145,11 +148,19 @@ impl StochasticHeads {
     /// The weights that answer: drawn anew after every step, the same for all images until the next.
     fn answering(&self, bsc: &Bsc, core: &Core, steps: u64) -> DrawnHeads {
         if self.classifiers.predict == Predict::Mean {
-            return bsc.mean_weights(core.model.heads());
+            return bsc.mean_weights(middle(&core.model));
         }
         let name = format!("evaluation-draws-{steps}");
         let mut normals = Normals::new(Random::named(self.seed, &name).bits());
-        bsc.draw_weights(core.model.heads(), &mut || f64::from(normals.next_one()))
+        bsc.draw_weights(middle(&core.model), &mut || f64::from(normals.next_one()))
+    }
+}
+
+/// What the heads that answer for a model are drawn around.
+fn middle(model: &Model) -> Middle<'_> {
+    match model.average() {
+        Some(average) => Middle::Heads(average.network().heads()),
+        None => Middle::Snapshots(model.heads()),
     }
 }
 
