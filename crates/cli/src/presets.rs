@@ -20,6 +20,7 @@ pub const PRESETS: &[Preset] = presets![
     "default",
     "small",
     "small-iblurry",
+    "mid",
     "paper-cifar100",
     "paper-cifar100-sc",
     "paper-imagenet100",

@@ -131,6 +131,8 @@ pub struct Ingredients {
 pub struct Batcher {
     pipeline: Pipeline,
     cutmix: CutMix,
+    /// Whether rows are mixed with rows of their own half only.
+    in_halves: bool,
     size: usize,
     chance: Chances,
 }
@@ -148,7 +150,13 @@ impl Batcher {
             augmentation: Random::named(seed, "augmentation"),
             cutmix: Random::named(seed, "cutmix"),
         };
-        Self { pipeline, cutmix, size, chance }
+        Self { pipeline, cutmix, in_halves: false, size, chance }
+    }
+
+    /// Rows of the stream are cut and mixed among themselves, and so are those of the memory.
+    #[must_use]
+    pub fn in_halves(self, in_halves: bool) -> Self {
+        Self { in_halves, ..self }
     }
 
     /// Height and width of the images.
@@ -174,7 +182,7 @@ impl Batcher {
         let memory = || drawn.iter().chain(beside);
         let samples = || stream.iter().chain(memory().map(|drawn| &drawn.sample));
         let mut images = self.augmented(samples());
-        let mix = self.mixing(stream.len() + drawn.len());
+        let mix = self.mixing(stream.len(), drawn.len());
         if let Some(mix) = &mix {
             let mixed = mix.permutation.len() * self.size * self.size * 3;
             mix.apply(&mut images[..mixed], self.size, self.size);
@@ -199,7 +207,7 @@ impl Batcher {
             classes: samples().map(|sample| sample.class).collect(),
             slots: drawn.iter().map(|drawn| drawn.slot).collect(),
             wanted,
-            mix: self.mixing(stream.len() + wanted),
+            mix: self.mixing(stream.len(), wanted),
         };
         let labels = stream.iter().map(|sample| sample.class).collect();
         Batch { images, size: self.size, labels, candidates: Some(candidates), ..Batch::default() }
@@ -220,9 +228,10 @@ impl Batcher {
         rows(self.size, images, |image, out| self.pipeline.train(image, random, out))
     }
 
-    /// Whether a batch of `rows` images is cut and mixed and, if so, how.
-    fn mixing(&mut self, rows: usize) -> Option<Mix> {
-        self.cutmix.draw(rows, self.size, self.size, &mut self.chance.cutmix)
+    /// Whether a batch of these many rows of stream and memory is cut and mixed and, if so, how.
+    fn mixing(&mut self, stream: usize, memory: usize) -> Option<Mix> {
+        let groups = if self.in_halves { &[stream, memory][..] } else { &[stream + memory] };
+        self.cutmix.draw(groups, self.size, self.size, &mut self.chance.cutmix)
     }
 
     /// Clean, normalised floats of images for evaluation.

@@ -387,5 +387,5 @@ fn batcher(setup: &Setup) -> Batcher {
         std: setup.std,
     };
     let cutmix = CutMix { probability: setup.cutmix_prob, alpha: setup.cutmix_alpha };
-    Batcher::new(pipeline, cutmix, setup.size, setup.seed)
+    Batcher::new(pipeline, cutmix, setup.size, setup.seed).in_halves(setup.asymmetric)
 }

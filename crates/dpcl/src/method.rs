@@ -28,13 +28,13 @@ pub use crate::{
     methods::{MethodInfo, REHEARSAL},
     model::{
         Adam, Change, Encoder, Gradients, Growth, Heads, LayerView, Model, Network, Outcome, Pass, Shift,
-        Watch, Weights, cross_entropy, cross_entropy_rows, distillation, floats, matrix, mean_entropy,
-        mixed_cross_entropy, stored_distance,
+        Watch, Weights, cross_entropy, cross_entropy_rows, distillation, divergence, floats, matrix,
+        mean_entropy, mixed_cross_entropy, stored_distance,
     },
     random::Random,
     rate::Rate,
     rehearsal::{
-        Rehearsal, Rehearse, Replay, Training, batch_loss,
+        Objective, Rehearsal, Rehearse, Replay, Training, batch_loss,
         double::{DoubleKeys, DoublePerturbation},
         forward,
         offline::Offline,

@@ -174,6 +174,10 @@ const METRICS: &[(&str, &str)] = &[
     ("online_acc", "accuracy of predicting each stream sample before learning it (`--online`)"),
     ("acc_task_ids", "acc of answers that were told the task of every image (methods marked ‡)"),
     ("fm_task_ids", "fm of answers that were told the task of every image (methods marked ‡)"),
+    ("acc_unaveraged", "acc of the weights that learn, where their average answers (`--average`)"),
+    ("fm_unaveraged", "fm of the weights that learn, where their average answers"),
+    ("a_auc_unaveraged", "a_auc of the weights that learn, where their average answers"),
+    ("ece_unaveraged", "ece of the weights that learn, where their average answers"),
     (
         "ece",
         "calibration error at the end: mean over answers of |accuracy − confidence|, in 15 bins of confidence",

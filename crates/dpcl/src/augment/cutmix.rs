@@ -41,13 +41,18 @@ impl CutMix {
         Ok(())
     }
 
-    /// Decides whether a batch of `rows` images is mixed and, if so, how. The images must not be empty.
-    pub fn draw(&self, rows: usize, height: usize, width: usize, random: &mut Random) -> Option<Mix> {
+    /// Decides whether a batch is mixed and, if so, how; `groups` are the numbers of images that are mixed among
+    /// themselves, one group after the other. The images must not be empty.
+    pub fn draw(&self, groups: &[usize], height: usize, width: usize, random: &mut Random) -> Option<Mix> {
         if !random.chance(self.probability) {
             return None;
         }
         let share = random.beta(self.alpha, self.alpha);
-        let permutation = random.permutation(rows);
+        let mut permutation = Vec::new();
+        for &rows in groups {
+            let first = permutation.len();
+            permutation.extend(random.permutation(rows).into_iter().map(|partner| first + partner));
+        }
         let (column, row) = (random.below(width), random.below(height));
         let area = Area::around((row, column), share, height, width);
         Some(Mix { area, coefficient: area.share_outside(height, width), permutation })
@@ -149,7 +154,7 @@ mod tests {
         let mut random = Random::named(4, "cutmix");
         let images: Vec<f32> = (0..5 * 8 * 8 * 3).map(|value| value as f32).collect();
         for _ in 0..20 {
-            let mix = cutmix.draw(5, 8, 8, &mut random).unwrap();
+            let mix = cutmix.draw(&[5], 8, 8, &mut random).unwrap();
             let mut mixed = images.clone();
             mix.apply(&mut mixed, 8, 8);
             mix.inverse().apply(&mut mixed, 8, 8);
@@ -196,7 +201,7 @@ mod tests {
         let mut random = Random::named(1, "cutmix");
         let mixed = |probability, random: &mut Random| {
             let cutmix = CutMix { probability, alpha: 1.0 };
-            (0..4_000).filter(|_| cutmix.draw(4, 8, 8, random).is_some()).count()
+            (0..4_000).filter(|_| cutmix.draw(&[4], 8, 8, random).is_some()).count()
         };
         assert_eq!(mixed(0.0, &mut random), 0);
         assert_eq!(mixed(1.0, &mut random), 4_000);
@@ -213,5 +218,18 @@ mod tests {
         assert!(CutMix { probability: 0.5, alpha: 0.0 }.check("cutmix").is_err());
         assert!(CutMix { probability: f64::NAN, alpha: 1.0 }.check("cutmix").is_err());
         assert!(CutMix::default().check("cutmix").is_ok());
+    }
+
+    #[test]
+    fn groups_are_mixed_among_themselves() {
+        let cutmix = CutMix { probability: 1.0, alpha: 1.0 };
+        let mut random = Random::named(4, "groups");
+        for _ in 0..50 {
+            let Mix { permutation, .. } = cutmix.draw(&[3, 4], 8, 8, &mut random).unwrap();
+            let (mut first, mut second) = (permutation[..3].to_vec(), permutation[3..].to_vec());
+            first.sort_unstable();
+            second.sort_unstable();
+            assert_eq!((first, second), (vec![0, 1, 2], vec![3, 4, 5, 6]));
+        }
     }
 }

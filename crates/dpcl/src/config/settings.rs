@@ -219,6 +219,13 @@ common_keys! {
     average: Option<u64> => u64 = None, unless_given("the method's"), at_most(MOST_AVERAGED), absent_as(0),
         flag(Heading::Learning, "STEPS");
 
+    /// Weight of what the averaged network teaches on each training batch; 0 is off.
+    teacher: f64 = 0.0, at_least(0), absent_as(0.0);
+    /// What logits of teacher and network are divided by when they are compared.
+    teacher_temperature: f64 = 1.0, above(0), absent_as(1.0);
+    /// Whether rows of the stream are scored against the classes of the stream's half only.
+    asymmetric: Option<bool> => bool = None, unless_given("the method's"), absent_as(false);
+
     /// AutoAugment policy.
     autoaugment: Option<Policy> => Policy = None, unless_given("the data set's");
     /// Mean of each colour over the training images, 0 to 1.

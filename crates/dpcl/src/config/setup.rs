@@ -95,6 +95,7 @@ fn settled(
         updates: given.updates.unwrap_or(protocol.updates),
         head_keep_adam: given.head_keep_adam.unwrap_or(method.keep_adam),
         average: given.average.unwrap_or(method.average),
+        asymmetric: given.asymmetric.unwrap_or(method.asymmetric),
         autoaugment: given.autoaugment.unwrap_or(opened.map_or(policy, |opened| opened.policy)),
         mean: given.mean.unwrap_or(opened.map_or([0.5; 3], |opened| opened.mean)),
         std: given.std.unwrap_or(opened.map_or([0.25; 3], |opened| opened.std)),

@@ -201,6 +201,7 @@ impl Rehearse for Bic {
             let taught = taught(teacher, self.task.before.as_ref(), &forward);
             loss = loss + distillation(forward.logits.clone(), taught, self.keys.temperature);
         }
+        let loss = training.taught_perturbed(loss, &forward);
 
         let mut outcome = pass.backward(&loss);
         outcome.clip(self.keys.clip);

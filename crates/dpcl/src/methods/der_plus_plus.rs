@@ -20,8 +20,8 @@ use crate::{
     error::Result,
     memory::{Memory, Place, SlotVectors},
     method::Core,
-    model::{Model, cross_entropy, floats, mixed_cross_entropy, stored_distance},
-    rehearsal::{Rehearsal, Rehearse, Replay, Training, forward},
+    model::{Model, floats, stored_distance},
+    rehearsal::{Objective, Rehearsal, Rehearse, Replay, Training, forward, group_loss},
     state::{Persist, State},
 };
 use burn::tensor::Tensor;
@@ -37,7 +37,10 @@ pub const INFO: MethodInfo = MethodInfo {
     ],
     section: "der",
     keys: OwnKeys::of::<DerPlusPlusKeys>(),
-    build: |setup| Ok(Rehearsal::boxed(Replay::new(setup)?, DerPlusPlus::new(setup))),
+    build: |setup| {
+        Objective::refuse_asymmetric(setup)?;
+        Ok(Rehearsal::boxed(Replay::new(setup)?, DerPlusPlus::new(setup)))
+    },
     ..REHEARSAL
 };
 
@@ -92,6 +95,8 @@ impl Rehearse for DerPlusPlus {
             loss = loss + distance.mul_scalar(a);
         }
 
+        let loss = training.taught(loss, logits.clone(), &batch);
+
         if training.left == 0 {
             self.answers = stream_answers(training.model, logits.inner(), &batch);
         }
@@ -126,17 +131,6 @@ impl Persist for DerPlusPlus {
 fn rows(logits: Tensor<3>, range: Range<usize>) -> Option<Tensor<3>> {
     let [heads, _, classes] = logits.dims();
     (!range.is_empty()).then(|| logits.slice([0..heads, range, 0..classes]))
-}
-
-/// Mean cross-entropy of some rows of a batch, in CutMix form where it was cut and mixed.
-fn group_loss(logits: Tensor<3>, batch: &Batch, group: Range<usize>) -> Tensor<1> {
-    let [heads, _, classes] = logits.dims();
-    let logits = logits.slice([0..heads, group.clone(), 0..classes]);
-    let labels = &batch.labels[group.clone()];
-    match &batch.mix {
-        Some(mix) => mixed_cross_entropy(logits, labels, &batch.partners(mix)[group], mix.coefficient),
-        None => cross_entropy(logits, labels),
-    }
 }
 
 /// Training-mode logits of the unmixed stream rows; `logits` are those of the batch as it was trained on.

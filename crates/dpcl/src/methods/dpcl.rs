@@ -151,7 +151,8 @@ impl Rehearse for Dpcl {
         let clean = self.clean_pass(training.model, &forward);
         let disagreement = self.measure(&forward, clean.as_ref());
 
-        let loss = training.step(pass, &forward.losses.mean(), &batch)?;
+        let loss = training.taught_perturbed(forward.losses.mean(), &forward);
+        let loss = training.step(pass, &loss, &batch)?;
 
         self.absorb(&forward, clean, &batch);
 

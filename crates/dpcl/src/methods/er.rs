@@ -7,7 +7,7 @@ use super::{MethodInfo, REHEARSAL};
 use crate::{
     batch::Batch,
     error::Result,
-    rehearsal::{Rehearsal, Rehearse, Replay, Training, batch_loss, forward},
+    rehearsal::{Rehearsal, Rehearse, Replay, Training, forward},
     state::Persist,
 };
 
@@ -27,7 +27,7 @@ impl Rehearse for Er {
     fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64> {
         let mut pass = training.model.pass();
         let logits = forward(&mut pass, &batch);
-        let loss = batch_loss(logits, &batch);
+        let loss = training.loss(logits, &batch);
 
         training.step(pass, &loss, &batch)
     }

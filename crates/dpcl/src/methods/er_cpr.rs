@@ -15,7 +15,7 @@ use crate::{
     config::{OwnKeys, keys},
     error::Result,
     model::mean_entropy,
-    rehearsal::{Rehearsal, Rehearse, Replay, Training, batch_loss, forward},
+    rehearsal::{Rehearsal, Rehearse, Replay, Training, forward},
     state::Persist,
 };
 
@@ -49,7 +49,7 @@ impl Rehearse for ErCpr {
         let mut pass = training.model.pass();
         let logits = forward(&mut pass, &batch);
         let doubt = mean_entropy(logits.clone()).mul_scalar(self.keys.weight);
-        let loss = batch_loss(logits, &batch) - doubt;
+        let loss = training.loss(logits, &batch) - doubt;
 
         training.step(pass, &loss, &batch)
     }

@@ -21,7 +21,7 @@ use crate::{
     memory::Memory,
     method::{Core, Knowledge},
     model::{Gradients, Weights, floats, matrix},
-    rehearsal::{Rehearsal, Rehearse, Replay, Training, batch_loss, forward},
+    rehearsal::{Rehearsal, Rehearse, Replay, Training, forward},
     state::{Array, Persist, State},
 };
 use burn::tensor::{Device, Tensor};
@@ -80,7 +80,7 @@ impl Rehearse for EwcPlusPlus {
     fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64> {
         let mut pass = training.model.pass();
         let logits = forward(&mut pass, &batch);
-        let loss = batch_loss(logits, &batch);
+        let loss = training.loss(logits, &batch);
 
         let mut outcome = pass.backward(&loss);
         outcome.loss += self.anchor.penalise(training.model.encoder().weights(), &mut outcome.encoder);

@@ -16,7 +16,7 @@ use crate::{
     config::{OwnKeys, keys},
     error::Result,
     model::{Model, cross_entropy, cross_entropy_rows, floats},
-    rehearsal::{Rehearsal, Rehearse, Replay, Training, batch_loss, forward},
+    rehearsal::{Rehearsal, Rehearse, Replay, Training, forward},
     state::Persist,
 };
 
@@ -59,7 +59,7 @@ impl Rehearse for Mir {
 
         let mut pass = training.model.pass();
         let logits = forward(&mut pass, &batch);
-        let loss = batch_loss(logits, &batch);
+        let loss = training.loss(logits, &batch);
 
         training.step(pass, &loss, &batch)
     }

@@ -8,6 +8,7 @@ mod clib;
 mod der_plus_plus;
 mod dpcl;
 mod er;
+mod er_ace;
 mod er_cpr;
 mod ewc_plus_plus;
 mod finetune;
@@ -50,6 +51,8 @@ pub struct MethodInfo {
     pub cutmix: f64,
     /// Steps that the answering weights are averaged over unless configured; 0 for none.
     pub average: u64,
+    /// Whether its cross-entropy is asymmetric unless configured.
+    pub asymmetric: bool,
     /// Its own keys.
     pub keys: OwnKeys,
     /// Builds it; refuses what does not go together.
@@ -75,6 +78,7 @@ pub const REHEARSAL: MethodInfo = MethodInfo {
     keep_adam: false,
     cutmix: 0.5,
     average: 0,
+    asymmetric: false,
     keys: OwnKeys::NONE,
     build: |_| Err(Error::bad_key("method", "has nothing that builds it")),
 };
@@ -83,6 +87,7 @@ pub const REHEARSAL: MethodInfo = MethodInfo {
 pub static METHODS: &[MethodInfo] = &[
     dpcl::INFO,
     er::INFO,
+    er_ace::INFO,
     er_cpr::INFO,
     der_plus_plus::INFO,
     mir::INFO,

@@ -67,3 +67,38 @@ pub fn distillation(student: Tensor<3>, teacher: Tensor<3>, temperature: f64) ->
     let own = log_softmax(student.narrow(2, 0, known).div_scalar(temperature), 2);
     (answers * own).sum_dim(2).mean().neg()
 }
+
+/// KL(teacher ‖ student) of the answers of logits [heads, rows, classes], both divided by `temperature`, over classes that
+/// both know, meaned over rows and heads → scalar. No gradient reaches the teacher.
+pub fn divergence(student: Tensor<3>, teacher: Tensor<3>, temperature: f64) -> Tensor<1> {
+    let teacher = Tensor::<3>::from_data(teacher.into_data(), &student.device());
+    let expected = log_softmax(teacher.div_scalar(temperature), 2);
+    let found = log_softmax(student.div_scalar(temperature), 2);
+    (expected.clone().exp() * (expected - found)).sum_dim(2).mean()
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::model::floats;
+
+    fn row(logits: [f32; 2]) -> Tensor<3> {
+        Tensor::from_data(TensorData::new(logits.to_vec(), [1, 1, 2]), &Device::flex())
+    }
+
+    #[test]
+    fn divergence_by_hand() {
+        // Answers (3/4, 1/4) of the teacher and (1/2, 1/2) of the student, once both are halved.
+        let teacher = row([2.0 * 3.0_f32.ln(), 0.0]);
+        let student = row([1.0, 1.0]).autodiff().require_grad();
+        let loss = divergence(student.clone(), teacher.clone(), 2.0);
+        let expected = 0.75 * 1.5_f64.ln() + 0.25 * 0.5_f64.ln();
+        assert!((f64::from(floats(loss.clone())[0]) - expected).abs() < 1e-6);
+        // (student − teacher) / temperature.
+        let gradient = floats(student.grad(&loss.backward()).unwrap());
+        assert!((gradient[0] + 0.125).abs() < 1e-6 && (gradient[1] - 0.125).abs() < 1e-6, "{gradient:?}");
+        assert!(floats(divergence(teacher.clone(), teacher, 2.0))[0].abs() < 1e-6);
+    }
+}

@@ -25,7 +25,8 @@ pub(crate) use encoder::Folded;
 pub use encoder::{Change, Encoder, LayerView, Watch};
 pub use heads::{Growth, Heads};
 pub use loss::{
-    cross_entropy, cross_entropy_rows, distillation, mean_entropy, mixed_cross_entropy, stored_distance,
+    cross_entropy, cross_entropy_rows, distillation, divergence, mean_entropy, mixed_cross_entropy,
+    stored_distance,
 };
 pub use network::Network;
 pub use pass::{Outcome, Pass, Shift};

@@ -2,15 +2,18 @@
 //! samples it stores. A [`Rehearsal`] does the rest: samples wait for their batch and earn training steps, the memory is
 //! drawn from and written, the learning rate moves, and everything is saved.
 //!
-//! Beside it lie parts that several methods hold: perturbed activations and heads ([`double`]), training on a fixed set
+//! What the configuration adds to any loss is an [`Objective`]. Beside it lie parts that several methods hold: perturbed activations and heads ([`double`]), training on a fixed set
 //! of samples ([`offline`]), a memory that is chosen anew at task ends ([`rebuild`]).
 
 pub mod double;
+mod objective;
 pub mod offline;
 pub mod rebuild;
 mod refresh;
 pub mod replay;
 
+pub use objective::Objective;
+pub(crate) use objective::{Asked, group_loss};
 pub use replay::{Replay, Training};
 
 use double::DoublePerturbation;

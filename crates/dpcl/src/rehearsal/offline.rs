@@ -6,7 +6,7 @@
 use crate::{
     batch::ahead,
     config::Setup,
-    error::Result,
+    error::{Error, Result},
     memory::Sample,
     method::{Core, Step},
     random::Random,
@@ -15,7 +15,7 @@ use crate::{
 };
 
 use super::{
-    batch_loss, forward,
+    Objective, batch_loss, forward,
     replay::{DISAGREEMENT, LOSSES, finite, unmeasured_rate},
 };
 
@@ -38,6 +38,11 @@ impl Offline {
     /// # Errors
     /// When the rate does not exist or follows disagreement or losses on the memory, which nobody measures here.
     pub fn new(setup: &Setup) -> Result<Self> {
+        Objective::refuse_asymmetric(setup)?;
+        if setup.teacher > 0.0 {
+            let problem = format!("`{}` learns from a fixed set and has none", setup.method.name);
+            return Err(Error::bad_key("teacher", problem));
+        }
         let rate = rate::build(setup)?;
         if rate.needs_disagreement() {
             return Err(unmeasured_rate(setup, DISAGREEMENT));

@@ -1,6 +1,8 @@
 //! The protocol that rehearsal methods share: arriving samples earn training steps, a memory is drawn from at each step
 //! and offered the samples afterwards, and a learning-rate rule follows.
 
+use std::cell::Cell;
+
 use burn::tensor::Tensor;
 
 use crate::{
@@ -15,7 +17,7 @@ use crate::{
     stream::{Arrivals, Due},
 };
 
-use super::{Rehearse, rebuild::Rebuild, refresh::Refresh};
+use super::{Asked, Objective, Rehearse, double::Forward, rebuild::Rebuild, refresh::Refresh};
 
 /// Waiting samples, memory and rate of one method.
 pub struct Replay {
@@ -26,6 +28,7 @@ pub struct Replay {
     pub rate: Box<dyn Rate>,
     memory_rows: usize,
     learns_from: LearnsFrom,
+    objective: Objective,
     /// Measures the losses of stored samples, where memory or rate ask for them.
     refresh: Option<Refresh>,
     rebuild: Option<Rebuild>,
@@ -66,6 +69,7 @@ impl Replay {
     /// # Errors
     /// As for [`Replay::with`].
     pub fn memory_alone(setup: &Setup, memory: Memory, rate: Box<dyn Rate>) -> Result<Self> {
+        Objective::refuse_asymmetric(setup)?;
         Self::made(setup, memory, rate, [1, setup.batch], LearnsFrom::Memory)
     }
 
@@ -78,7 +82,8 @@ impl Replay {
     ) -> Result<Self> {
         let refresh = Refresh::wanted(setup, &memory, &*rate)?;
         let (arrivals, rebuild) = (Arrivals::new(stream_rows, setup.updates), Rebuild::new(setup)?);
-        Ok(Self { arrivals, memory, rate, memory_rows, learns_from, refresh, rebuild })
+        let objective = Objective::new(setup)?;
+        Ok(Self { arrivals, memory, rate, memory_rows, learns_from, objective, refresh, rebuild })
     }
 
     /// The same for a method that keeps up to `most` of the arriving samples to itself.
@@ -117,7 +122,7 @@ impl Replay {
         own: &mut dyn Rehearse,
     ) -> Result<Vec<Step>> {
         let Core { model, batcher, .. } = core;
-        let Self { memory, rate, memory_rows, refresh, .. } = self;
+        let Self { memory, rate, memory_rows, objective, refresh, .. } = self;
         let mut refresh = refresh.as_mut().map(|refresh| refresh.begin(batcher));
         let recipe = own.recipe(*memory_rows);
         let draws: Vec<Ingredients> = (0..updates).map(|_| recipe.draw(memory)).collect();
@@ -128,7 +133,8 @@ impl Replay {
             let Some(batch) = batch else { return Ok(()) };
             let current = rate.rate();
             let left = updates - steps.len() - 1;
-            let mut training = Training { model, memory, rate: &mut **rate, left };
+            let asked = Cell::default();
+            let mut training = Training { model, memory, rate: &mut **rate, objective, asked, left };
             let loss = own.step(&mut training, batch).map_err(|error| error.at_step(steps.len()))?;
             rate.stepped();
             if let Some(refresh) = &mut refresh {
@@ -171,11 +177,38 @@ pub struct Training<'a> {
     pub memory: &'a mut Memory,
     /// The learning rate.
     pub rate: &'a mut dyn Rate,
+    /// What the configuration adds to the loss.
+    pub(super) objective: &'a Objective,
+    /// What the step has asked of it.
+    pub(super) asked: Cell<Asked>,
     /// Steps that follow on the same stream samples.
     pub left: usize,
 }
 
 impl Training<'_> {
+    /// The loss of a batch with these logits [heads, rows, classes]: cross-entropy, in CutMix form where it was cut and
+    /// mixed, and what the configuration adds to it.
+    pub fn loss(&self, logits: Tensor<3>, batch: &Batch) -> Tensor<1> {
+        self.asked.set(Asked { cross_entropy: true, ..self.asked.get() });
+        let loss = self.objective.cross_entropy(logits.clone(), batch);
+        self.taught(loss, logits, batch)
+    }
+
+    /// A loss of the method's own on a batch with these logits, and what the teacher adds to it, if there is one.
+    pub fn taught(&self, loss: Tensor<1>, logits: Tensor<3>, batch: &Batch) -> Tensor<1> {
+        self.asked.set(Asked { teacher: true, ..self.asked.get() });
+        let images = || self.model.images(batch.images.clone(), batch.size);
+        self.objective.taught(self.model, loss, logits, images, &mut |_, x| x)
+    }
+
+    /// The same for a pass with perturbed activations: the teacher's are perturbed alike.
+    pub fn taught_perturbed(&self, loss: Tensor<1>, forward: &Forward) -> Tensor<1> {
+        self.asked.set(Asked { teacher: true, ..self.asked.get() });
+        let images = || forward.images.clone();
+        let change = &mut |depth, x| forward.disturb(depth, x);
+        self.objective.taught(self.model, loss, forward.logits.clone(), images, change)
+    }
+
     /// Takes the optimiser step that a pass and its loss lead to; returns the loss.
     ///
     /// # Errors
@@ -191,6 +224,7 @@ impl Training<'_> {
     pub fn apply(&mut self, outcome: Outcome, batch: &Batch) -> Result<f64> {
         let rate = self.rate.rate();
         let loss = finite(outcome.loss, rate, &batch.labels)?;
+        self.objective.check(self.asked.take())?;
         self.model.update(outcome, rate);
         self.memory.trained(&batch.slots);
         Ok(loss)

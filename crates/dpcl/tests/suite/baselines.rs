@@ -60,6 +60,42 @@ fn without_its_entropy_er_cpr_is_experience_replay() {
     assert_same_run("method = 'er'", "method = 'er-cpr'\n[cpr]\nweight = 0.0");
 }
 
+#[test]
+fn with_a_symmetric_loss_er_ace_is_experience_replay() {
+    assert_same_run("method = 'er'", "method = 'er-ace'\nasymmetric = false");
+    assert_same_run("method = 'er'\nasymmetric = true", "method = 'er-ace'");
+}
+
+#[test]
+fn training_does_not_see_the_average_and_a_teacher_is_seen() {
+    let samples = samples(48);
+    let learned = |text: &str| {
+        let mut learner = learner(text);
+        let losses = losses(learn(&mut learner, &samples));
+        (losses, learner)
+    };
+    let (plain, _) = learned("method = 'er'");
+    let (averaged, answers) = learned("method = 'er'\naverage = 20");
+    let (taught, _) = learned("method = 'er'\naverage = 20\nteacher = 1.0");
+    assert_eq!(plain, averaged);
+    assert_ne!(plain, taught);
+    let held = answers.parameters();
+    assert_eq!(held.state, held.network, "the average is counted");
+}
+
+#[test]
+fn a_teacher_and_an_asymmetric_loss_are_refused_where_nothing_would_come_of_them() {
+    let refused = |text: &str, key: &str| {
+        let refusal = refusal(text);
+        assert!(refusal.starts_with(key), "{refusal}");
+    };
+    refused("method = 'er'\nteacher = 1.0", "teacher: the teacher is the average");
+    refused("method = 'gdumb'\naverage = 9\nteacher = 1.0", "teacher: `gdumb`");
+    for method in ["dpcl", "clib", "bic", "der++", "joint"] {
+        refused(&format!("method = '{method}'\nasymmetric = true"), "asymmetric: ");
+    }
+}
+
 /// Losses of every step, in order.
 fn losses(observations: Vec<Observation>) -> Vec<f64> {
     observations.into_iter().flat_map(|observation| observation.steps).map(|step| step.loss).collect()
@@ -167,7 +203,8 @@ fn every_rate_serves_every_method_that_measures_what_it_follows() {
         }
     }
     refused.sort_unstable();
-    let one_head = ["bic", "clib", "der++", "er", "er-cpr", "ewc++", "finetune", "gdumb", "joint", "mir"];
+    let one_head =
+        ["bic", "clib", "der++", "er", "er-ace", "er-cpr", "ewc++", "finetune", "gdumb", "joint", "mir"];
     let nothing_measured = ["finetune", "gdumb", "joint"].map(|method| ("clib", method));
     let expected: Vec<_> =
         nothing_measured.into_iter().chain(one_head.map(|method| ("pima", method))).collect();

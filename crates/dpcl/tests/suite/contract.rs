@@ -22,6 +22,7 @@ macro_rules! every_method {
 every_method! {
     dpcl: "dpcl",
     er: "er",
+    er_ace: "er-ace",
     er_cpr: "er-cpr",
     der_plus_plus: "der++",
     mir: "mir",
@@ -36,6 +37,21 @@ every_method! {
 #[test]
 fn dpcl_literal() {
     dpcl::contract::check(include_str!("../../../../presets/dpcl-literal.toml")).unwrap();
+}
+
+#[test]
+fn an_averaged_learner_with_a_teacher() {
+    dpcl::contract::check("method = 'er'\naverage = 20\nteacher = 1.0").unwrap();
+}
+
+#[test]
+fn averaged_heads_with_distributions_and_a_teacher() {
+    dpcl::contract::check("method = 'dpcl'\naverage = 20\nteacher = 1.0").unwrap();
+}
+
+#[test]
+fn an_averaged_network_that_is_trained_at_task_ends() {
+    dpcl::contract::check("method = 'gdumb'\naverage = 20").unwrap();
 }
 
 #[test]

@@ -20,7 +20,7 @@ use dpcl_report::record::Parameters;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Training,
+    Objective, Training,
     replay::{DISAGREEMENT, unmeasured_rate},
 };
 use crate::{
@@ -79,6 +79,7 @@ impl DoublePerturbation {
             let problem = format!("cannot be combined with `{section}.pfi`: a row would have four labels");
             return Err(Error::bad_key("cutmix_prob", problem));
         }
+        Objective::refuse_asymmetric(setup)?;
         let kappa = pfi.as_ref().map_or_else(|| PfiConfig::default().kappa, |pfi| pfi.kappa);
         Ok(Self {
             pfi: pfi.map(|pfi| Pfi::new(pfi, setup.seed)),

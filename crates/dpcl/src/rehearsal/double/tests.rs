@@ -139,8 +139,11 @@ fn batch() -> Batch {
     Batch { images, ..labelled(vec![0, 1, 2, 2, 1, 0]) }
 }
 
+fn setup() -> Setup {
+    Config::from_toml("method = 'dpcl'\nseed = 3").unwrap().check().unwrap()
+}
+
 fn double(pfi: Option<PfiConfig>, bsc: Option<BscConfig>) -> DoublePerturbation {
-    let setup = Config::from_toml("method = 'dpcl'\nseed = 3").unwrap().check().unwrap();
     let keys = DoubleKeys {
         pfi: pfi.is_some(),
         interpolation: pfi.unwrap_or_default(),
@@ -148,7 +151,7 @@ fn double(pfi: Option<PfiConfig>, bsc: Option<BscConfig>) -> DoublePerturbation 
         classifiers: bsc.unwrap_or_default(),
         pima: PimaConfig { gamma: 0.25, ..PimaConfig::default() },
     };
-    let mut double = DoublePerturbation::new(&setup, &keys).unwrap();
+    let mut double = DoublePerturbation::new(&setup(), &keys).unwrap();
     // Two classes have been trained on, the third is in its first batch.
     double.losses.absorb([(0, 2.0), (1, 0.3)].map(|(class, loss)| Term { class, weight: 1.0, loss }));
     double
@@ -248,7 +251,15 @@ fn what_memory_rows_showed_goes_to_their_slots_and_is_told_the_rate() {
     let batch = Batch { slots: vec![2, 0], ..labelled(vec![0; 5]) };
     let rows = [0.91, 0.92, 0.93, 0.7, 0.5];
     let mut model = network();
-    let mut training = Training { model: &mut model, memory: &mut memory, rate: &mut rate, left: 0 };
+    let objective = Objective::new(&setup()).unwrap();
+    let mut training = Training {
+        model: &mut model,
+        memory: &mut memory,
+        rate: &mut rate,
+        objective: &objective,
+        asked: std::cell::Cell::default(),
+        left: 0,
+    };
     for steps in [1, 2, 3] {
         double.counts.steps = steps;
         let measured = (steps == 1).then_some(&rows[..]);
