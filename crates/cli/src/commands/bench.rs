@@ -56,6 +56,9 @@ struct Step {
     /// Use stock Burn operators instead of our kernels
     #[arg(long)]
     stock: bool,
+    /// Also time a network that keeps its average, step for step beside one that does not
+    #[arg(long)]
+    average: bool,
     /// How to print
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -102,12 +105,17 @@ fn measure_step(step: &Step) -> anyhow::Result<String> {
         steps: step.steps,
         eval_batch: step.eval_batch.max(1),
         stock: step.stock,
+        average: step.average,
     };
     let timing = bench.run()?;
+    let averaged = timing.averaged_ms.map_or(String::new(), |averaged| {
+        let ratio = averaged.median / timing.train_ms.median;
+        format!("; with an average {:.1} ms (best {:.1}), ratio {ratio:.3}", averaged.median, averaged.min)
+    });
     Ok(match step.format {
         Format::Json => serde_json::to_string(&timing)?,
         Format::Text => format!(
-            "{} at {size} × {size}, batch {}, {} threads, {}: step {:.1} ms (best {:.1}), {:.0} GFLOP/s; \
+            "{} at {size} × {size}, batch {}, {} threads, {}: step {:.1} ms (best {:.1}), {:.0} GFLOP/s{averaged}; \
              evaluation {:.3} ms an image; peak memory {:.0} MiB",
             timing.model,
             timing.batch,
