@@ -79,14 +79,7 @@ impl Clib {
 
 impl Rehearse for Clib {
     fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64> {
-        let mut pass = training.model.pass();
-        let forward = self.double.forward(&mut pass, &batch);
-        let loss = training.taught_perturbed(forward.losses.mean(), &forward);
-
-        let loss = training.step(pass, &loss, &batch)?;
-
-        self.double.learned(training, &batch, forward);
-        Ok(loss)
+        self.double.step(training, &batch)
     }
 
     fn double(&self) -> Option<&DoublePerturbation> {

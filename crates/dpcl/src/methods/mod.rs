@@ -15,6 +15,7 @@ mod finetune;
 mod gdumb;
 mod joint;
 mod mir;
+mod nfm;
 
 use std::{
     fmt,
@@ -91,6 +92,7 @@ pub static METHODS: &[MethodInfo] = &[
     er_cpr::INFO,
     der_plus_plus::INFO,
     mir::INFO,
+    nfm::INFO,
     clib::INFO,
     bic::INFO,
     ewc_plus_plus::INFO,

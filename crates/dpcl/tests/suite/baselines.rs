@@ -67,6 +67,12 @@ fn with_a_symmetric_loss_er_ace_is_experience_replay() {
 }
 
 #[test]
+fn nfm_is_dpcl_with_its_noise_and_one_plain_head_at_a_constant_rate() {
+    let dpcl = "method = 'dpcl'\nrate = 'constant'\n[dpcl]\nbsc = false\nnoise = 'nfm'";
+    assert_same_run(dpcl, "method = 'nfm'");
+}
+
+#[test]
 fn training_does_not_see_the_average_and_a_teacher_is_seen() {
     let samples = samples(48);
     let learned = |text: &str| {
@@ -203,8 +209,9 @@ fn every_rate_serves_every_method_that_measures_what_it_follows() {
         }
     }
     refused.sort_unstable();
-    let one_head =
-        ["bic", "clib", "der++", "er", "er-ace", "er-cpr", "ewc++", "finetune", "gdumb", "joint", "mir"];
+    let one_head = [
+        "bic", "clib", "der++", "er", "er-ace", "er-cpr", "ewc++", "finetune", "gdumb", "joint", "mir", "nfm",
+    ];
     let nothing_measured = ["finetune", "gdumb", "joint"].map(|method| ("clib", method));
     let expected: Vec<_> =
         nothing_measured.into_iter().chain(one_head.map(|method| ("pima", method))).collect();

@@ -26,6 +26,7 @@ every_method! {
     er_cpr: "er-cpr",
     der_plus_plus: "der++",
     mir: "mir",
+    nfm: "nfm",
     clib: "clib",
     bic: "bic",
     ewc_plus_plus: "ewc++",

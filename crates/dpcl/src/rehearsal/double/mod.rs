@@ -142,6 +142,21 @@ impl DoublePerturbation {
         }
     }
 
+    /// One training step on a batch, perturbed; returns the loss.
+    ///
+    /// # Errors
+    /// When the loss is not finite.
+    pub fn step(&mut self, training: &mut Training<'_>, batch: &Batch) -> Result<f64> {
+        let mut pass = training.model.pass();
+        let forward = self.forward(&mut pass, batch);
+        let loss = training.taught_perturbed(forward.losses.mean(), &forward);
+
+        let loss = training.step(pass, &loss, batch)?;
+
+        self.learned(training, batch, forward);
+        Ok(loss)
+    }
+
     /// A step was taken: running losses move, and memory and rate hear of it.
     pub fn learned(&mut self, training: &mut Training<'_>, batch: &Batch, forward: Forward) {
         self.absorb(&forward.losses);
