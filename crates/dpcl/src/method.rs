@@ -12,7 +12,7 @@
 //! |---|---|
 //! | samples, and how batches are made of them | [`Sample`], [`Batch`], [`Recipe`], [`Batcher`] |
 //! | what is kept, and numbers kept with it | [`Memory`], [`Place`], [`SlotVectors`] |
-//! | the network | [`Model`], [`Pass`], [`Outcome`], [`Shift`], [`LayerView`], [`Network`], [`Weights`], [`Adam`] |
+//! | the network | [`Model`], [`Pass`], [`Outcome`], [`Shift`], [`LayerView`], [`Network`], [`Norms`], [`Weights`], [`Adam`] |
 //! | losses | [`batch_loss`], [`cross_entropy`], [`distillation`], … |
 //! | perturbed activations and heads | [`DoublePerturbation`], [`DoubleKeys`] |
 //! | answers | [`Scores`], [`scores`] |
@@ -27,9 +27,9 @@ pub use crate::{
     memory::{Memory, Place, Sample, SlotVectors},
     methods::{MethodInfo, REHEARSAL},
     model::{
-        Adam, Change, Encoder, Gradients, Growth, Heads, LayerView, Model, Network, Outcome, Pass, Shift,
-        Watch, Weights, cross_entropy, cross_entropy_rows, distillation, divergence, floats, matrix,
-        mean_entropy, mixed_cross_entropy, stored_distance,
+        Adam, Change, Encoder, FileLayout, Gradients, Growth, Heads, LayerView, Model, Network, Norms,
+        Outcome, Pass, Shift, Watch, Weights, cross_entropy, cross_entropy_rows, distillation, divergence,
+        floats, matrix, mean_entropy, mixed_cross_entropy, stored_distance,
     },
     random::Random,
     rate::Rate,
@@ -175,6 +175,11 @@ pub trait Method: Persist + Send + Sync {
     /// How many linear heads the network needs.
     fn heads(&self) -> usize {
         1
+    }
+
+    /// How many classes it can answer with: those of the network's heads, unless it keeps heads of its own.
+    fn classes(&self, core: &Core) -> usize {
+        core.model.heads().classes()
     }
 
     /// Refuses a loaded state that does not go with the network, which `load` does not see.

@@ -93,12 +93,12 @@ impl Learner {
         }
         refuse_strangers(state, self.labels.len(), self.shape)?;
         state.load_part("core", &mut self.core)?;
+        state.load_part("method", &mut *self.method)?;
         // A method that puts its learning off has not met every class yet.
-        let met = self.core.model.heads().classes();
+        let met = self.method.classes(&self.core);
         if met > self.labels.len() || (met < self.labels.len() && self.answers() == Answers::AnyTime) {
             return Err(bad("labels", "are not as many as the heads have classes"));
         }
-        state.load_part("method", &mut *self.method)?;
         self.method.check_loaded(&self.core)
     }
 }

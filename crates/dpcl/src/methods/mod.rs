@@ -4,6 +4,7 @@
 //! is stands in [`crate::method`], what rehearsal methods share in `rehearsal/`.
 
 mod bic;
+mod ccll;
 mod clib;
 mod der_plus_plus;
 mod dpcl;
@@ -97,6 +98,7 @@ pub static METHODS: &[MethodInfo] = &[
     bic::INFO,
     ewc_plus_plus::INFO,
     gdumb::INFO,
+    ccll::INFO,
     finetune::INFO,
     joint::INFO,
 ];

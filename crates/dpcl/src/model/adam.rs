@@ -113,7 +113,7 @@ impl Adam {
     }
 
     /// Drops the moments of the named parameters.
-    pub fn forget(&mut self, names: [&str; 2]) {
+    pub fn forget<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
         for name in names {
             self.moments.remove(name);
         }

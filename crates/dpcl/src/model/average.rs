@@ -32,6 +32,11 @@ impl Average {
         &self.network
     }
 
+    /// What answers, to change.
+    pub(super) fn network_mut(&mut self) -> &mut Network {
+        &mut self.network
+    }
+
     /// A step begins: how far the average will move, and what is to be moved.
     pub(super) fn step(&mut self) -> (f64, &mut Network) {
         let share = share(self.horizon, self.steps);

@@ -2,9 +2,11 @@
 //! samples it stores. A [`Rehearsal`] does the rest: samples wait for their batch and earn training steps, the memory is
 //! drawn from and written, the learning rate moves, and everything is saved.
 //!
-//! What the configuration adds to any loss is an [`Objective`]. Beside it lie parts that several methods hold: perturbed activations and heads ([`double`]), training on a fixed set
-//! of samples ([`offline`]), a memory that is chosen anew at task ends ([`rebuild`]).
+//! What the configuration adds to any loss is an [`Objective`]. Beside it lie parts that several methods hold: perturbed
+//! activations and heads ([`double`]), training on a fixed set of samples ([`offline`]), samples that wait by task
+//! ([`by_task`]), a memory that is chosen anew at task ends ([`rebuild`]).
 
+pub mod by_task;
 pub mod double;
 mod objective;
 pub mod offline;

@@ -31,6 +31,7 @@ every_method! {
     bic: "bic",
     ewc_plus_plus: "ewc++",
     gdumb: "gdumb",
+    ccll: "ccll",
     finetune: "finetune",
     joint: "joint",
 }

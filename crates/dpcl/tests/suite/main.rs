@@ -14,4 +14,5 @@ mod licences;
 mod quarters;
 mod resume;
 mod small;
+mod task_aware;
 mod tidy;

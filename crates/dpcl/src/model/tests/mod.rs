@@ -6,6 +6,7 @@
 
 mod average;
 mod evaluation;
+mod exchanged;
 mod held;
 mod shifted;
 mod tracked;
