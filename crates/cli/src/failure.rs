@@ -123,6 +123,7 @@ fn code(error: &anyhow::Error) -> u8 {
                 | E::UnknownKey { .. }
                 | E::UnknownName { .. }
                 | E::OtherConfig { .. }
+                | E::FromWithTasks { .. }
                 | E::BadInstructionSet(_),
             ) => return USAGE,
             Some(E::Interrupted) => return INTERRUPTED,

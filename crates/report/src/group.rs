@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::metrics::{AccuracyMatrix, metrics, unaveraged};
-use crate::old_records;
 use crate::read::Record;
 use crate::record::{Event, Metrics, RunResult};
+use crate::{later_keys, old_records};
 
 /// Dotted keys and their values as text.
 type Config = BTreeMap<String, String>;
@@ -153,6 +153,7 @@ pub fn sort(mut runs: Vec<Run>) -> (Vec<Setting>, Vec<String>) {
     if runs.iter().any(Run::speaks_for_itself) {
         runs.iter_mut().for_each(|run| old_records::renew(&mut run.result));
     }
+    later_keys::complete(&mut runs);
     let mut notes = Vec::new();
     let mut settings: Named<Named<Vec<Run>>> = BTreeMap::new();
     for run in runs {

@@ -20,6 +20,7 @@ mod export;
 pub mod format;
 pub mod group;
 mod html;
+mod later_keys;
 pub mod metrics;
 mod old_records;
 pub mod read;

@@ -213,6 +213,7 @@ impl Plan {
             version: "0.1.0".into(),
             setting: BTreeMap::new(),
             group: BTreeMap::new(),
+            absent: BTreeMap::new(),
             remarks: Vec::new(),
             checksum: String::new(),
         }
