@@ -161,12 +161,18 @@ mod tests {
     fn a_result_says_what_records_stand_for_that_lack_its_later_keys() {
         let mut setup = Config::default().check().unwrap();
         let said = absent(&setup);
-        let expected = [("average", "0"), ("rebuild", "false")];
+        let expected = [
+            ("asymmetric", "false"),
+            ("average", "0"),
+            ("rebuild", "false"),
+            ("teacher", "0.0"),
+            ("teacher_temperature", "1.0"),
+        ];
         assert_eq!(said, expected.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
         let recorded = dotted(&setup, Role::sets_groups_apart);
         assert!(said.keys().all(|key| recorded.contains_key(key)), "{recorded:?}");
         setup.method = &LATER;
         assert_eq!(absent(&setup)["later.later"], "0.0");
-        assert_eq!(absent(&setup).len(), 3);
+        assert_eq!(absent(&setup).len(), 6);
     }
 }

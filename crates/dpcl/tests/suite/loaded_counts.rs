@@ -35,7 +35,7 @@ const PARTS: [&str; 3] = [
 fn taught(text: &str) -> Learner {
     let mut learner = learner(&config(text));
     for (number, (image, class)) in samples(24).iter().enumerate() {
-        learner.observe(image, *class).unwrap();
+        learner.observe_in(0, image, *class).unwrap();
         if number == 14 {
             learner.task_end().unwrap();
         }
