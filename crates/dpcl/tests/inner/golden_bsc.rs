@@ -75,13 +75,13 @@ fn prediction(case: &Case) -> Prediction {
             Gaussian::known(config.rank, mean[head][class].clone(), &variance[head][class], columns)
         }
     };
-    let gaussians =
+    let gaussians: Nested<Gaussian> =
         (0..fresh.len()).map(|class| (0..count).map(|head| gaussian(head, class)).collect()).collect();
-    Prediction { heads, bsc: known(config, gaussians), fresh, draws }
+    Prediction { heads, bsc: known(config, &gaussians), fresh, draws }
 }
 
 /// Distributions given whole, by class, then by head; one without a snapshot stands for a class never collected.
-fn known(config: BscConfig, classes: Nested<Gaussian>) -> Bsc {
+fn known(config: BscConfig, classes: &[Vec<Gaussian>]) -> Bsc {
     let mut state = State::default();
     state.put("collections", &1);
     state.put("classes", &classes.len());
