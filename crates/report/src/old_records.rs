@@ -41,7 +41,7 @@ const RENAMED_VALUES: [(&str, &str, &str); 1] = [("memory_scheme", "rm", "balanc
 
 /// Keys that some records lack, each with the value that its absence stands for. Those of a method are missed only where
 /// it has a table.
-const LATER_KEYS: [(&str, &str); 11] = [
+const LATER_KEYS: [(&str, &str); 28] = [
     ("on_bad_image", "fail"),
     ("bic.gamma", "0.1"),
     ("bic.lr_clamp", "[0.05, 2.0]"),
@@ -53,6 +53,23 @@ const LATER_KEYS: [(&str, &str); 11] = [
     ("clib.lr_lag", "iteration"),
     ("clib.lr_rule", "text"),
     ("clib.omega", "1.0526315789473684"),
+    ("dpcl.history_start", "offered"),
+    ("dpcl.offered_disagreement", "last"),
+    ("bic.disagreement_between", "heads"),
+    ("bic.disagreement_draws", "0"),
+    ("bic.pfi_larger_share", "false"),
+    ("bic.pfi_probability", "1.0"),
+    ("bic.pfi_statistics", "mixed"),
+    ("clib.disagreement_between", "heads"),
+    ("clib.disagreement_draws", "0"),
+    ("clib.pfi_larger_share", "false"),
+    ("clib.pfi_probability", "1.0"),
+    ("clib.pfi_statistics", "mixed"),
+    ("dpcl.disagreement_between", "heads"),
+    ("dpcl.disagreement_draws", "0"),
+    ("dpcl.pfi_larger_share", "false"),
+    ("dpcl.pfi_probability", "1.0"),
+    ("dpcl.pfi_statistics", "mixed"),
 ];
 
 /// Adds what a result would say of itself today, in its own spelling.

@@ -32,7 +32,7 @@ use crate::{
     memory::Memory,
     method::Core,
     model::Pass,
-    perturb::{ClassLosses, Disturbance, Pfi, PfiConfig},
+    perturb::{ClassLosses, Disturbance, Pfi, PfiConfig, Statistics},
     rate::{Pima, PimaConfig},
     state::{Persist, State},
 };
@@ -114,13 +114,21 @@ impl DoublePerturbation {
         self.counts.steps += 1;
         self.counts.first_met += self.losses.unmet(&batch.labels) as u64;
         let images = pass.images(batch.images.clone(), batch.size);
-        let disturbance = self.pfi.as_mut().map(|pfi| pfi.draw(&self.losses.factors(&batch.labels)));
+        let disturbance = self.pfi.as_mut().and_then(|pfi| pfi.step(&self.losses.factors(&batch.labels)));
         let features =
             pass.features_with(images.clone(), &mut |depth, x| disturbed(disturbance.as_ref(), depth, x));
+        if disturbance.is_some() && self.keeps_clean_statistics() {
+            pass.forget_statistics();
+            pass.meet_statistics(images.clone());
+        }
         let logits = pass.logits(features.clone());
         let mixing = disturbance.as_ref().map(|disturbance| disturbance.mixing.clone());
         let losses = RowLosses::new(logits.clone(), batch, mixing);
         Forward { images, features, logits, losses, disturbance }
+    }
+
+    fn keeps_clean_statistics(&self) -> bool {
+        self.pfi.as_ref().is_some_and(|pfi| pfi.statistics() == Statistics::Clean)
     }
 
     /// Moves the running losses of the classes in a batch.
@@ -153,7 +161,12 @@ impl DoublePerturbation {
     /// Answers for clean images.
     pub fn answer(&self, core: &Core, images: &[Image]) -> Vec<Scores> {
         let (logits, shape) = self.logits(core, images);
-        Votes::from_logits(logits, shape).scores()
+        self.scores(logits, shape)
+    }
+
+    /// The joint answers that logits [rows, heads, draws, classes] lead to.
+    pub fn scores(&self, logits: Vec<f32>, shape: [usize; 3]) -> Vec<Scores> {
+        Votes::from_logits(logits, shape).scores_between(self.heads.between())
     }
 
     /// Logits behind the answers for clean images, [rows, heads, draws, classes], with the last three of these numbers.
