@@ -13,7 +13,7 @@ pub mod replay;
 
 pub use replay::{Replay, Training};
 
-use double::DoublePerturbation;
+use double::{DoublePerturbation, HistoryCheck};
 
 use std::collections::BTreeMap;
 
@@ -171,6 +171,10 @@ impl<R: Rehearse> Method for Rehearsal<R> {
 
     fn memory(&self) -> Option<&Memory> {
         Some(&self.replay.memory)
+    }
+
+    fn check_histories(&self, core: &Core) -> Option<HistoryCheck> {
+        self.own.double()?.check_histories(core, &self.replay.memory)
     }
 
     fn extra_parameters(&self) -> Parameters {

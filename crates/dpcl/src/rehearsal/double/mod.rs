@@ -5,12 +5,14 @@
 //! distributions ([`StochasticHeads`]); with neither it is a plain pass and a plain head. Memory and rate are told how far
 //! the heads disagree; what they make of it, and what else is in a loss, is not known here.
 
+mod history_check;
 mod keys;
 mod row_losses;
 mod stochastic_heads;
 #[cfg(test)]
 mod tests;
 
+pub use history_check::{Correlation, HistoryCheck, Way};
 pub use keys::DoubleKeys;
 pub use row_losses::RowLosses;
 pub use stochastic_heads::{StochasticHeads, Voters};
@@ -172,6 +174,12 @@ impl DoublePerturbation {
     /// Logits behind the answers for clean images, [rows, heads, draws, classes], with the last three of these numbers.
     pub fn logits(&self, core: &Core, images: &[Image]) -> (Vec<f32>, [usize; 3]) {
         self.heads.logits(core, images, self.counts.steps)
+    }
+
+    /// How well the histories of stored samples tell what the heads disagree on; `None` where they cannot disagree or no
+    /// stored sample was measured.
+    pub fn check_histories(&self, core: &Core, memory: &Memory) -> Option<HistoryCheck> {
+        self.heads.check_histories(core, memory, self.counts.steps)
     }
 
     /// Numbers the heads' distributions hold.
