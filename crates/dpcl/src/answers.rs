@@ -1,8 +1,22 @@
 //! Answers of several heads, several draws each: their mean, and how far they disagree.
 //!
 //! Disagreement is the mutual information I = H(p̄) − (1/N) Σₙ H(pₙ) between a prediction and the head that makes it,
-//! in nats; each head's pₙ is the mean over its draws. One head alone cannot disagree with itself, so its draws take
-//! the place of heads.
+//! in nats; each head's pₙ is the mean over its draws. It can also be taken between all draws of all heads, and is so
+//! where there is one head alone, which cannot disagree with itself.
+
+use crate::config::choices;
+
+/// Whose answers are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Between {
+    /// The heads', each the mean of its draws.
+    #[default]
+    Heads,
+    /// All draws of all heads.
+    Draws,
+}
+
+choices!(Between: Heads = "heads", Draws = "draws");
 
 /// An answer for one image.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,12 +92,18 @@ impl Votes {
         self.rows().map(|row| row.chunks_exact(self.draws * self.classes).map(head).collect()).collect()
     }
 
-    /// The joint answer on each row.
+    /// The joint answer on each row, with the disagreement between heads.
     pub fn scores(&self) -> Vec<Scores> {
-        if self.heads > 1 {
+        self.scores_between(Between::Heads)
+    }
+
+    /// The joint answer on each row, with the disagreement between these.
+    pub fn scores_between(&self, between: Between) -> Vec<Scores> {
+        if self.heads > 1 && between == Between::Heads {
             return self.by_head().iter().map(|voters| Scores::of(voters)).collect();
         }
-        (0..self.rows().count()).map(|row| Scores::of(&self.by_draw(row, 0))).collect()
+        let all = |row| (0..self.heads).flat_map(|head| self.by_draw(row, head)).collect::<Vec<_>>();
+        (0..self.rows().count()).map(|row| Scores::of(&all(row))).collect()
     }
 
     /// The distribution of each draw of one head on one row: by draw, class.
@@ -165,6 +185,23 @@ mod tests {
         assert_eq!(lone, pair);
     }
 
+    #[test]
+    fn draws_disagree_where_the_means_of_heads_do_not() {
+        // Probabilities 3/4 and 1/4 by one draw of each head, turned round by the other.
+        let sure = 3_f32.ln();
+        let votes = Votes::from_logits(vec![sure, 0.0, 0.0, sure, 0.0, sure, sure, 0.0], [2, 2, 2]);
+        let [heads, draws] = [Between::Heads, Between::Draws].map(|between| votes.scores_between(between));
+        assert_eq!(heads, votes.scores());
+        assert!(heads[0].disagreement < 1e-7);
+        // ln 2 less the entropy of (3/4, 1/4).
+        assert!((draws[0].disagreement - 0.130_812_04).abs() < 1e-7, "{}", draws[0].disagreement);
+        assert_eq!(heads[0].probabilities, draws[0].probabilities);
+
+        // With one draw each there is nothing else to compare.
+        let single = Votes::from_logits(vec![sure, 0.0, 0.0, sure], [2, 1, 2]);
+        assert_eq!(single.scores(), single.scores_between(Between::Draws));
+    }
+
     proptest! {
         #[test]
         fn disagreement_lies_between_zero_and_its_bound(
@@ -172,12 +209,17 @@ mod tests {
             numbers in prop::collection::vec(-8.0_f32..8.0, 5 * 4 * 6),
         ) {
             let logits = numbers[..heads * draws * classes].to_vec();
-            let scores = &Votes::from_logits(logits, [heads, draws, classes]).scores()[0];
+            let votes = Votes::from_logits(logits, [heads, draws, classes]);
+            let scores = &votes.scores()[0];
             let voters = if heads == 1 { draws } else { heads };
             let bound = (voters.min(classes) as f64).ln();
             prop_assert!((0.0..=bound + 1e-9).contains(&scores.disagreement), "{}", scores.disagreement);
             prop_assert!(scores.disagreement <= scores.entropy + 1e-9);
             prop_assert!((scores.probabilities.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+            // What a head's draws disagree on among themselves comes on top.
+            let all = &votes.scores_between(Between::Draws)[0];
+            prop_assert!(all.disagreement >= scores.disagreement - 1e-9);
+            prop_assert!((all.entropy - scores.entropy).abs() < 1e-9);
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Labels are any strings or integers; classes are numbered here in order of first arrival and are never announced
 //! in advance.
 
+mod histories;
 mod keep;
 mod label;
 

@@ -37,7 +37,7 @@ pub use crate::{
     rate::{Rate, build as configured_rate},
     rehearsal::{
         Objective, Rehearsal, Rehearse, Replay, Training, batch_loss,
-        double::{DoubleKeys, DoublePerturbation},
+        double::{Correlation, DoubleKeys, DoublePerturbation, HistoryCheck, Way},
         forward,
         offline::Offline,
     },
@@ -194,6 +194,11 @@ pub trait Method: Persist + Send + Sync {
 
     /// The memory, for methods that have one.
     fn memory(&self) -> Option<&Memory> {
+        None
+    }
+
+    /// How well the histories of stored samples tell what heads disagree on, for methods that measure it.
+    fn check_histories(&self, _core: &Core) -> Option<HistoryCheck> {
         None
     }
 

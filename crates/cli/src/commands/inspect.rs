@@ -3,7 +3,12 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use dpcl::{Image, Learner, checkpoint::Checkpoint, data, folder, method::Memory};
+use dpcl::{
+    Image, Learner,
+    checkpoint::Checkpoint,
+    data, folder,
+    method::{Correlation, HistoryCheck, Memory},
+};
 use serde_json::{Map, Value, json};
 
 use super::list::Format;
@@ -27,19 +32,25 @@ pub struct Arguments {
     /// Also write a contact sheet of the memory
     #[arg(long, value_name = "FILE.png")]
     sheet: Option<PathBuf>,
+
+    /// Also hold the histories of stored samples against what the heads disagree on now
+    #[arg(long)]
+    history: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   dpcl inspect runs/a/er-seed1/checkpoint/2500.ckpt
   dpcl inspect last.ckpt --sheet memory.png
+  dpcl inspect last.ckpt --history
   dpcl inspect last.ckpt --format json | jq .memory";
 
 /// Shows it.
 pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
     let checkpoint = Checkpoint::read(&arguments.checkpoint)?;
     let learner = checkpoint.learner()?;
-    let facts = Facts { checkpoint: &checkpoint, learner: &learner };
+    let histories = if arguments.history { Some(histories(&learner)?) } else { None };
+    let facts = Facts { checkpoint: &checkpoint, learner: &learner, histories };
     let text = match arguments.format {
         Format::Text => facts.text(output::data_width()),
         Format::Json => serde_json::to_string_pretty(&facts.json()).context("cannot write JSON")? + "\n",
@@ -55,6 +66,14 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
         output::talk(format!("contact sheet: {}", path.display()));
     }
     Ok(failure::DONE)
+}
+
+/// The memory's histories beside a clean pass.
+fn histories(learner: &Learner) -> anyhow::Result<HistoryCheck> {
+    let hint =
+        "leave `--history` out, or give a checkpoint of a learner whose memory or rate follows disagreement";
+    let nothing = || Usage::with_hint("no disagreement on a stored sample was measured", hint);
+    Ok(learner.check_histories().ok_or_else(nothing)?)
 }
 
 /// Images a class on the contact sheet, and classes on it.
@@ -81,6 +100,7 @@ fn sheet(memory: &Memory, classes: usize) -> Option<Image> {
 struct Facts<'a> {
     checkpoint: &'a Checkpoint,
     learner: &'a Learner,
+    histories: Option<HistoryCheck>,
 }
 
 impl Facts<'_> {
@@ -114,7 +134,7 @@ impl Facts<'_> {
         let (filled, slots) = self.capacity();
         let classes: Vec<Value> =
             self.classes().into_iter().map(|(name, slots)| json!({ "name": name, "slots": slots })).collect();
-        json!({
+        let mut facts = json!({
             "program": program,
             "isa": isa,
             "checksum": checksum,
@@ -126,7 +146,11 @@ impl Facts<'_> {
             "learning": self.learning(),
             "run": run,
             "config": config.to_table().unwrap_or_default(),
-        })
+        });
+        if let Some(histories) = &self.histories {
+            facts["histories"] = json!(histories);
+        }
+        facts
     }
 
     fn text(&self, width: usize) -> String {
@@ -148,6 +172,10 @@ impl Facts<'_> {
             String::new(),
         ];
         lines.extend(histogram(&classes, width));
+        if let Some(histories) = &self.histories {
+            lines.push(String::new());
+            lines.extend(against(histories));
+        }
         lines.extend([String::new(), "learning state:".to_owned()]);
         lines.extend(self.learning().iter().map(|(key, value)| format!("  {key} = {value}")));
         lines.extend([String::new(), "configuration:".to_owned()]);
@@ -176,6 +204,31 @@ fn histogram(classes: &[(String, usize)], width: usize) -> Vec<String> {
     lines
 }
 
+/// Histories beside every way to take disagreement on a clean pass.
+fn against(histories: &HistoryCheck) -> Vec<String> {
+    let HistoryCheck { samples, history, logit_deviation, ways } = histories;
+    let number =
+        |correlation: Option<f64>| correlation.map_or("–".to_owned(), |found| format!("{found:.2}"));
+    let mut lines = vec![
+        format!("histories of {samples} stored samples: {history:.4} nats on average"),
+        format!("a logit deviates by {logit_deviation:.3} between the draws of a head"),
+        String::new(),
+        "rank correlation of disagreement on a clean pass with".to_owned(),
+        format!(
+            "{:<14} {:>8} {:>10} {:>10} {:>11} {:>10}",
+            "between", "nats", "history", "in class", "new draws", "in class"
+        ),
+    ];
+    lines.extend(ways.iter().map(|way| {
+        let repeated = |of: fn(&Correlation) -> Option<f64>| number(way.repeated.as_ref().and_then(of));
+        let [all, within] = [repeated(|found| found.all), repeated(|found| found.within_classes)];
+        let (name, mean) = (way.between, way.mean);
+        let [history, in_class] = [way.history.all, way.history.within_classes].map(number);
+        format!("{name:<14} {mean:>8.4} {history:>10} {in_class:>10} {all:>11} {within:>10}")
+    }));
+    lines
+}
+
 fn flatten(key: &str, value: &Value, found: &mut Map<String, Value>) {
     match value {
         Value::Object(inner) => {
@@ -188,6 +241,8 @@ fn flatten(key: &str, value: &Value, found: &mut Map<String, Value>) {
 
 #[cfg(test)]
 mod tests {
+    use dpcl::method::Way;
+
     use super::*;
 
     #[test]
@@ -199,6 +254,30 @@ mod tests {
             &mut found,
         );
         assert_eq!(Value::Object(found), json!({ "method.rate.value": 0.5, "method.rate.inner.ups": 3 }));
+    }
+
+    #[test]
+    fn histories_are_shown_beside_every_way_to_disagree() {
+        let correlation = |all, within_classes| Correlation { all, within_classes };
+        let way = |between, repeated| Way {
+            between,
+            mean: 0.0123,
+            history: correlation(Some(0.164), Some(-0.02)),
+            repeated,
+        };
+        let repeated = correlation(Some(0.5), None);
+        let ways = vec![way("draws", Some(repeated)), way("means of heads", None)];
+        let lines =
+            against(&HistoryCheck { samples: 7, history: 0.00456, logit_deviation: 0.3, ways }).join("\n");
+        let expected = "\
+histories of 7 stored samples: 0.0046 nats on average
+a logit deviates by 0.300 between the draws of a head
+
+rank correlation of disagreement on a clean pass with
+between            nats    history   in class   new draws   in class
+draws            0.0123       0.16      -0.02        0.50          –
+means of heads   0.0123       0.16      -0.02           –          –";
+        assert_eq!(lines, expected);
     }
 
     #[test]

@@ -14,8 +14,14 @@ const SIDE: usize = 32;
 
 /// A learner of three classes of the built-in images, saved as `some.ckpt`.
 fn saved(place: &Place) -> (Learner, Dataset) {
+    saved_under(place, "reservoir")
+}
+
+/// The same with a memory under this scheme.
+fn saved_under(place: &Place, scheme: &str) -> (Learner, Dataset) {
     let text =
         "method = 'dpcl'\nmodel = 'slim'\nwidth = 4\nmemory = 10\nupdates = 1.0\nbatch = 4\nthreads = 1";
+    let text = &format!("{text}\nmemory_scheme = '{scheme}'");
     let shape = Shape { channels: 3, height: SIDE, width: SIDE };
     let mut learner = Learner::new(&Config::from_toml(text).unwrap(), shape).unwrap();
     let set = data::open("fashion-mini", None, None).unwrap();
@@ -155,6 +161,27 @@ fn a_checkpoint_is_shown_for_people_and_for_programs() {
     assert!(facts["learning"].as_object().unwrap().keys().any(|key| key.contains("rate")), "{facts}");
     let sheet = data::read_image(&place.path().join("memory.png"), 64).unwrap();
     assert!(sheet.pixels.iter().any(|&value| value != 128), "the sheet shows something");
+}
+
+#[test]
+fn histories_are_held_against_a_clean_pass_when_asked_for() {
+    let place = Place::new();
+    saved(&place);
+    let answer = place.say("inspect some.ckpt --history");
+    assert_eq!(answer.code, 2, "{}", answer.whole());
+    assert!(answer.talk().contains("no disagreement on a stored sample was measured"), "{}", answer.stderr);
+
+    let (learner, _) = saved_under(&place, "pim");
+    let histories = learner.check_histories().unwrap();
+    let shown = place.say("inspect some.ckpt --history").done().stdout;
+    assert!(shown.contains("rank correlation of disagreement on a clean pass"), "{shown}");
+    assert!(shown.contains(&format!("histories of {} stored samples", histories.samples)), "{shown}");
+    let facts = place.say("inspect some.ckpt --history --format json").done().stdout;
+    let facts: Value = serde_json::from_str(&facts).unwrap();
+    assert_eq!(facts["histories"], serde_json::to_value(&histories).unwrap());
+    let facts: Value =
+        serde_json::from_str(&place.say("inspect some.ckpt --format json").done().stdout).unwrap();
+    assert!(facts.get("histories").is_none());
 }
 
 #[test]

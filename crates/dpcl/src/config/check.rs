@@ -104,9 +104,9 @@ mod tests {
 
     #[test]
     fn what_does_not_go_together_is_found_without_data() {
-        let config = Config::from_toml("method = 'dpcl'\ncutmix_prob = 0.5\n[dpcl]\npfi = true").unwrap();
+        let config = Config::from_toml("method = 'dpcl'\nasymmetric = true").unwrap();
         let error = config.check().unwrap_err().to_string();
-        assert!(error.contains("`cutmix_prob`"), "{error}");
+        assert!(error.contains("`asymmetric`"), "{error}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod reservoir;
 mod samples;
 mod schemes;
 mod slot_vectors;
+mod start;
 
 pub(crate) use balanced::Balanced;
 pub(crate) use cbrs::Cbrs;
@@ -26,6 +27,7 @@ pub(crate) use reservoir::Reservoir;
 pub use samples::{Sample, Samples};
 pub use schemes::{SCHEMES, SchemeInfo};
 pub use slot_vectors::SlotVectors;
+pub(crate) use start::Start;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -136,6 +138,7 @@ pub struct Memory {
     /// Slots filled since the losses of all were measured last.
     changed: BTreeSet<usize>,
     scheme: Box<dyn Scheme>,
+    start: Start,
     policy: Random,
     draws: Random,
 }
@@ -158,9 +161,15 @@ impl Memory {
             unmeasured: BTreeSet::new(),
             changed: BTreeSet::new(),
             scheme,
+            start: Start::default(),
             policy: Random::named(seed, "memory-policy"),
             draws: Random::named(seed, "memory-draws"),
         }
+    }
+
+    /// The same, whose newcomers' histories start otherwise.
+    pub(crate) fn starting(self, start: Start) -> Self {
+        Self { start, ..self }
     }
 
     /// Whether its scheme decides by the learner's disagreement.
@@ -198,17 +207,35 @@ impl Memory {
             }
             Place::Replace(slot) => {
                 self.slots.0[slot] = sample.clone();
-                self.history[slot] = value;
+                self.history[slot] = match disagreement {
+                    Some(_) => self.start.value(offer, &self.beside(slot)),
+                    None => value,
+                };
                 slot
             }
             Place::Refuse => return place,
         };
         self.changed.insert(slot);
+        let starts_over = self.start == Start::First && place != Place::Append;
         match disagreement {
-            Some(_) => self.unmeasured.remove(&slot),
-            None => self.unmeasured.insert(slot),
+            Some(_) if !starts_over => self.unmeasured.remove(&slot),
+            _ => self.unmeasured.insert(slot),
         };
         place
+    }
+
+    /// Class and history of every other slot that has one, as they stand when a slot is filled anew.
+    fn beside(&self, filled: usize) -> Vec<(usize, f64)> {
+        if matches!(self.start, Start::Offered | Start::First) {
+            return Vec::new();
+        }
+        let others = (0..self.slots.len()).filter(|&slot| slot != filled && self.is_measured(slot));
+        others.map(|slot| (self.slots[slot].class, self.history[slot])).collect()
+    }
+
+    /// Whether the sample in a slot has a history of its own.
+    pub fn is_measured(&self, slot: usize) -> bool {
+        !self.unmeasured.contains(&slot)
     }
 
     /// Replaces everything stored, as far as there are slots; the samples have no history yet.

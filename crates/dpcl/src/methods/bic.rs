@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use self::validation::Validation;
 use super::{Method, MethodInfo, REHEARSAL};
 use crate::{
-    answers::{Scores, Votes},
+    answers::Scores,
     batch::Batch,
     cache::Cache,
     config::{OwnKeys, Setup, keys},
@@ -222,7 +222,7 @@ impl Rehearse for Bic {
         if let Some(correction) = &*self.correction(core) {
             correction.apply(&mut logits, shape[2]);
         }
-        Ok(Votes::from_logits(logits, shape).scores())
+        Ok(self.double.scores(logits, shape))
     }
 
     fn double(&self) -> Option<&DoublePerturbation> {

@@ -21,11 +21,15 @@
 //! follow it. A sample offered to the memory without a step since it arrived counts as undisputed and has no history yet.
 
 mod config;
+mod newcomers;
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use self::config::{DisagreementPass, DpclKeys, LossSource};
+use self::{
+    config::{DisagreementPass, DpclKeys, LossSource},
+    newcomers::Newcomers,
+};
 use super::{Method, MethodInfo, REHEARSAL};
 use crate::{
     batch::Batch,
@@ -67,8 +71,8 @@ pub struct Dpcl {
     double: DoublePerturbation,
     /// Whether memory or rate want to hear of disagreement.
     measures: bool,
-    /// Disagreement on the stream rows of the last step, where it was measured; gone once their samples are offered.
-    newcomers: Vec<Option<f64>>,
+    /// Disagreement on the stream samples that arrived last, where it was measured; gone once they are offered.
+    newcomers: Newcomers,
     counts: Counts,
 }
 
@@ -97,6 +101,7 @@ impl Dpcl {
             }
             other => Memory::new(other, setup.memory, setup.seed)?,
         };
+        let memory = memory.starting(keys.history_start);
         let rate: Box<dyn Rate> = match setup.rate.as_str() {
             "pima" => Box::new(keys.double.pima.start(setup.lr)),
             _ => rate::build(setup)?,
@@ -106,7 +111,7 @@ impl Dpcl {
         }
 
         let measures = memory.needs_disagreement() || rate.needs_disagreement();
-        let (newcomers, counts) = (Vec::new(), Counts::default());
+        let (newcomers, counts) = (Newcomers::default(), Counts::default());
         let dpcl = Self { keys, double, measures, newcomers, counts };
         Ok(Rehearsal::boxed(Replay::with(setup, memory, rate)?, dpcl))
     }
@@ -145,6 +150,8 @@ impl Dpcl {
 
 impl Rehearse for Dpcl {
     fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64> {
+        // Where the step fails, nothing measured on these samples stays for those after them.
+        let newcomers = std::mem::take(&mut self.newcomers);
         let mut pass = training.model.pass();
         let forward = self.double.forward(&mut pass, &batch);
 
@@ -157,12 +164,13 @@ impl Rehearse for Dpcl {
         self.absorb(&forward, clean, &batch);
 
         self.double.report(training, &batch, disagreement.as_deref());
-        self.newcomers = disagreement.into_iter().flatten().take(batch.stream_rows()).map(Some).collect();
+        let arrived = disagreement.as_deref().map(|rows| &rows[..batch.stream_rows()]);
+        self.newcomers = newcomers.after(self.keys.offered_disagreement, arrived);
         Ok(loss)
     }
 
     fn disagreement(&mut self, row: usize) -> Option<f64> {
-        self.newcomers.get_mut(row).and_then(Option::take)
+        self.newcomers.take(row)
     }
 
     fn offered(&mut self, _row: usize, place: Place) {

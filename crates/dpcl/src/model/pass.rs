@@ -144,6 +144,15 @@ impl Pass {
         features
     }
 
+    /// Meets the statistics of a batch [rows, height, width, 3] as [`Pass::features`] would, at the price of a forward
+    /// pass: nothing else is kept of it, and there is no gradient.
+    pub fn meet_statistics(&mut self, images: Tensor<4>) {
+        let weights: Vec<Tensor<2>> =
+            self.encoder_weights.used.iter().map(|weight| weight.clone().inner()).collect();
+        let (_, statistics) = self.layout.train(&weights, images, &mut |_, activations| activations, None);
+        self.statistics.extend(statistics);
+    }
+
     /// Drops the statistics of the batches met so far: their features were normalised with them, but [`Model::update`]
     /// will not move the running statistics towards them.
     pub fn forget_statistics(&mut self) {

@@ -157,7 +157,7 @@ impl Bsc {
                 }
             }
         }
-        LogitMoments { mean, variance, heads, draws: self.config.draws, classes }
+        LogitMoments { mean, variance, heads, draws: self.config.draws_to_measure(), classes }
     }
 
     fn collected(&self, class: usize) -> Option<&[Gaussian]> {
@@ -267,6 +267,11 @@ impl LogitMoments {
             }
         }
         Votes::from_logits(logits, [*heads, draws, *classes])
+    }
+
+    /// What the heads answer at the means, without any draw.
+    pub fn mean_votes(self) -> Votes {
+        Votes::from_logits(self.mean, [self.heads, 1, self.classes])
     }
 }
 

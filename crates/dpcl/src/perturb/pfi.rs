@@ -7,6 +7,9 @@
 //! h̄ᵢ = ζ hᵢ + (1 − ζ) h_{s(i)}, h̃ᵢ = (1 + σₘB₁u) ⊙ h̄ᵢ + σₐB₂ξ, u uniform in ±1, B₁ and B₂ from Beta(2, 5).
 //!
 //! Noise is a constant in the backward pass; gradients reach both rows of a mixture.
+//!
+//! ζ and 1 − ζ are equally likely if the Beta distribution is symmetric, so max(ζ, 1 − ζ) in place of ζ leaves the rows
+//! of a batch as likely as they were, and says otherwise which sample each of them stands for.
 
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -30,7 +33,18 @@ pub enum NoiseKind {
     Nfm,
 }
 
+/// What batch norm's running statistics follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Statistics {
+    /// The perturbed rows.
+    #[default]
+    Mixed,
+    /// The same rows as they are, in a pass of their own.
+    Clean,
+}
+
 choices!(NoiseKind: Paper = "paper", Nfm = "nfm");
+choices!(Statistics: Mixed = "mixed", Clean = "clean");
 
 keys! {
     /// How strongly, how mixed and where.
@@ -49,6 +63,12 @@ keys! {
         noise: NoiseKind = NoiseKind::Paper;
         /// Share of a new batch in a class's running loss (κ), which sets its noise.
         kappa: f64 = 0.1, above(0), at_most(1);
+        /// Probability that a step is perturbed at all.
+        probability: f64 = 1.0, named("pfi_probability"), at_least(0), at_most(1), absent_as(1.0);
+        /// Whether every row keeps the larger share of its mixture, so that what is measured on it is mostly its own.
+        larger_share: bool = false, named("pfi_larger_share"), absent_as(false);
+        /// What batch norm's running statistics follow: the perturbed rows, or a clean forward pass on top.
+        statistics: Statistics = Statistics::Mixed, named("pfi_statistics"), absent_as("mixed");
     }
     also refuse_no_depth;
 }
@@ -110,13 +130,26 @@ impl Pfi {
         Self { config, random: Random::named(seed, "pfi"), used: [0; DEEPEST + 1] }
     }
 
+    /// What batch norm's running statistics follow in a step that is perturbed.
+    pub fn statistics(&self) -> Statistics {
+        self.config.statistics
+    }
+
+    /// The disturbance of the next step's batch, whose rows have the noise factors `factors`, if that step has one.
+    pub fn step(&mut self, factors: &[f64]) -> Option<Disturbance> {
+        // Where every step is perturbed, no chance is asked.
+        let due = self.config.probability >= 1.0 || self.random.chance(self.config.probability);
+        due.then(|| self.draw(factors))
+    }
+
     /// The disturbance of a batch whose rows have the noise factors `factors`.
     pub fn draw(&mut self, factors: &[f64]) -> Disturbance {
         let Self { config, random, used } = self;
         let depth = config.layers[random.below(config.layers.len())];
         used[depth] += 1;
         let partners = random.permutation(factors.len());
-        let coefficient = random.beta(config.alpha, config.beta);
+        let drawn = random.beta(config.alpha, config.beta);
+        let coefficient = if config.larger_share { drawn.max(1.0 - drawn) } else { drawn };
         let scales = match config.noise {
             NoiseKind::Paper => config.scales(factors),
             NoiseKind::Nfm => {
@@ -209,4 +242,46 @@ pub fn mix(activations: Tensor<4>, mixing: &Mixing) -> Tensor<4> {
         key: 0,
     };
     perturb_mix(activations, change)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pfi(config: PfiConfig) -> Pfi {
+        Pfi::new(config, 7)
+    }
+
+    #[test]
+    fn the_larger_share_is_the_rows_own_and_nothing_else_is_drawn_otherwise() {
+        let mut plain = pfi(PfiConfig::default());
+        let mut larger = pfi(PfiConfig { larger_share: true, ..PfiConfig::default() });
+        let mut turned = 0;
+        for _ in 0..200 {
+            let [plain, larger] = [&mut plain, &mut larger].map(|pfi| pfi.draw(&[0.5; 6]));
+            let share = plain.mixing.coefficient;
+            turned += usize::from(share < 0.5);
+            assert_eq!(larger.mixing.coefficient, if share < 0.5 { 1.0 - share } else { share });
+            assert_eq!((larger.depth, larger.key), (plain.depth, plain.key));
+            assert_eq!(larger.mixing.partners, plain.mixing.partners);
+        }
+        assert!((60..140).contains(&turned), "{turned} of 200 rows were mostly their partner");
+    }
+
+    #[test]
+    fn steps_are_perturbed_as_often_as_they_should() {
+        let factors = [1.0; 4];
+        let mut half = pfi(PfiConfig { probability: 0.5, ..PfiConfig::default() });
+        let count = (0..1000).filter(|_| half.step(&factors).is_some()).count();
+        assert!((450..550).contains(&count), "{count} of 1000");
+        assert_eq!(half.used().iter().sum::<u64>(), count as u64, "only these count");
+        let mut never = pfi(PfiConfig { probability: 0.0, ..PfiConfig::default() });
+        assert!((0..100).all(|_| never.step(&factors).is_none()));
+
+        // Where all are, the random numbers are those of the perturbations alone.
+        let (mut always, mut alone) = (pfi(PfiConfig::default()), pfi(PfiConfig::default()));
+        for _ in 0..20 {
+            assert_eq!(always.step(&factors).unwrap().key, alone.draw(&factors).key);
+        }
+    }
 }

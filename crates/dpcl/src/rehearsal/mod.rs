@@ -18,7 +18,7 @@ pub use objective::Objective;
 pub(crate) use objective::{Asked, group_loss};
 pub use replay::{Replay, Training};
 
-use double::DoublePerturbation;
+use double::{DoublePerturbation, HistoryCheck};
 
 use std::collections::BTreeMap;
 
@@ -182,6 +182,10 @@ impl<R: Rehearse> Method for Rehearsal<R> {
 
     fn memory(&self) -> Option<&Memory> {
         Some(&self.replay.memory)
+    }
+
+    fn check_histories(&self, core: &Core) -> Option<HistoryCheck> {
+        self.own.double()?.check_histories(core, &self.replay.memory)
     }
 
     fn extra_parameters(&self) -> Parameters {

@@ -202,3 +202,27 @@ fn both_spaces_give_logits_the_same_distribution() {
         assert!((spread / variance - 1.0).abs() < 0.1, "{spread} for {variance}");
     }
 }
+
+#[test]
+fn measuring_may_draw_more_often_than_answering() {
+    let gaussian = || Gaussian::known(2, vec![1.0, -0.5], &[0.5, 0.2], Vec::new());
+    let mut heads = Heads::new(2, 1, &Device::flex());
+    heads.grow_with(&[vec![1.0], vec![1.0]], &[vec![0.0], vec![0.0]]);
+    let config = BscConfig { heads: 2, draws: 3, measuring_draws: 7, ..BscConfig::default() };
+    let bsc = known(config, &[vec![gaussian(), gaussian()]]);
+    let features = || matrix(vec![2.0], [1, 1], &Device::flex());
+
+    let moments = bsc.logit_moments(features(), heads.logits(features()));
+    // 2 · 1 − 0.5, and half of 0.5 · 2² + 0.2.
+    close(moments.mean.clone(), [1.5, 1.5], &json!(1e-6), "means");
+    close(moments.variance.clone(), [1.1, 1.1], &json!(1e-6), "variances");
+    let mut asked = 0;
+    moments.votes(&mut || {
+        asked += 1;
+        0.0
+    });
+    assert_eq!(asked, 2 * 7);
+    assert_eq!(moments.mean_votes().by_head()[0].len(), 2);
+    let (_, shape) = bsc.draw_weights(Middle::Snapshots(&heads), &mut || 0.0).logits(features());
+    assert_eq!(shape, [2, 3, 1]);
+}

@@ -150,6 +150,45 @@ fn a_newcomer_brings_what_the_last_step_on_it_measured() {
     }
 }
 
+#[test]
+fn histories_are_what_the_heads_say_where_nothing_changes() {
+    // Next to no learning, statistics that stay and nothing drawn: what was measured once is measured again.
+    let still = |keys: &str| {
+        let text = "method = 'dpcl'\npad_crop = 0\nmemory_scheme = 'pim'\n[dpcl]\nperiod = 2\n";
+        let mut config = config(&format!("{text}disagreement_heads = 'mean'\n{keys}"));
+        (config.settings.lr, config.settings.bn_momentum) = (1e-12, 0.0);
+        let mut learner = learner(&config);
+        for (image, class) in samples(64).iter().take(32) {
+            learner.observe(image, *class).unwrap();
+        }
+        learner.check_histories().unwrap()
+    };
+    let found = still("disagreement_pass = 'clean'");
+    assert_eq!(
+        found.ways.iter().map(|way| way.between).collect::<Vec<_>>(),
+        ["heads", "draws", "means of heads"]
+    );
+    let [heads, draws, means] = &found.ways[..] else { panic!("three ways") };
+    assert!(means.history.all.unwrap() > 0.999 && means.history.within_classes.unwrap() > 0.999, "{found:?}");
+    assert!((means.mean - found.history).abs() < ROUNDING, "{found:?}");
+    assert!(means.repeated.is_none() && draws.mean >= heads.mean, "{found:?}");
+    assert!(found.logit_deviation < 1e-3, "{found:?}");
+    // A training pass measures rows that were mixed.
+    let mixed = still("disagreement_pass = 'train'");
+    assert!(mixed.ways[2].history.all.unwrap() < 0.9, "{mixed:?}");
+}
+
+#[test]
+fn where_nothing_is_measured_there_are_no_histories_to_check() {
+    for text in ["method = 'er'", "method = 'dpcl'", "method = 'dpcl'\n[dpcl]\nbsc = false"] {
+        let mut learner = learner(&config(text));
+        for (image, class) in &samples(16) {
+            learner.observe(image, *class).unwrap();
+        }
+        assert_eq!(learner.check_histories(), None, "{text}");
+    }
+}
+
 /// The first batch of a learner with one plain head: its labels, the losses of its images before the step and the mean
 /// training loss, and the running losses of the classes after it.
 fn first_step(keys: &str) -> (Vec<usize>, Vec<f64>, f64, Vec<f64>) {

@@ -133,7 +133,6 @@ fn what_cannot_work_is_refused_by_name() {
         "rate: `pima` needs heads that disagree, which `dpcl` as configured has not; try `exp-reset`"
     );
     assert!(refusal(&format!("{PIMA}[dpcl]\nheads = 1\ndraws = 1")).starts_with("memory_scheme: "));
-    assert!(refusal("method = 'dpcl'\ncutmix_prob = 0.5").contains("dpcl.pfi"));
     assert_eq!(refusal("method = 'dpcl'\n[dpcl]\nomega = 0.9"), "dpcl.omega: must be above 1, not 0.9");
     assert_eq!(
         refusal("method = 'dpcl'\n[dpcl]\nlayers = [0, 5]"),

@@ -26,6 +26,9 @@ fn every_reading_learns_and_resumes_exactly() {
         "disagreement_heads = 'current'\nlr_rule = 'alg3'\npim_keep = 'low'\npim_admit_new_class = false",
         "heads = 1\ndraws = 3",
         "pfi = false\npredict = 'current'",
+        "disagreement_between = 'draws'\ndisagreement_draws = 3\noffered_disagreement = 'mean'\n\
+         pfi_larger_share = true\nhistory_start = 'first'",
+        "disagreement_heads = 'mean'\npfi_probability = 0.5\npfi_statistics = 'clean'\nhistory_start = 'class'",
     ];
     let samples = samples(40);
     let mut states = Vec::new();
@@ -61,7 +64,7 @@ fn every_reading_learns_and_resumes_exactly() {
 }
 
 /// Each key with another value than its default, and a part of the state that shows it first.
-const KEYS: [(&str, &str, &str); 23] = [
+const KEYS: [(&str, &str, &str); 30] = [
     ("pfi", "false", "core.model"),
     ("sigma_a", "1.2", "core.model"),
     ("sigma_m", "0.8", "core.model"),
@@ -76,6 +79,13 @@ const KEYS: [(&str, &str, &str); 23] = [
     ("rank", "0", "method.perturbed.bsc"),
     ("bsc_window", "2", "method.perturbed.bsc"),
     ("draws", "2", "method.memory"),
+    ("disagreement_between", "'draws'", "method.memory"),
+    ("disagreement_draws", "2", "method.memory"),
+    ("pfi_probability", "0.5", "core.model"),
+    ("pfi_larger_share", "true", "method.memory"),
+    ("pfi_statistics", "'clean'", "core.model"),
+    ("offered_disagreement", "'mean'", "method.memory"),
+    ("history_start", "'class'", "method.memory"),
     ("disagreement_pass", "'clean'", "method.memory"),
     ("disagreement_heads", "'current'", "method.memory"),
     ("pim_keep", "'low'", "method.memory"),

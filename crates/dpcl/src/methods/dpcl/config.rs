@@ -1,9 +1,10 @@
 //! The keys of the `[dpcl]` table. What each part makes of them is written where the part is.
 
+use super::newcomers::Offered;
 use crate::{
     config::{choices, keys},
     error::{Error, Result},
-    memory::Keep,
+    memory::{Keep, Start},
     perturb::{BscConfig, NoiseKind, PfiConfig},
     rehearsal::double::{DoubleKeys, Voters},
 };
@@ -42,12 +43,17 @@ keys! {
 
         /// Where disagreement is measured.
         disagreement_pass: DisagreementPass = DisagreementPass::Train, once(&["mi_pass"]);
-        /// Whose disagreement is measured.
+        /// Whose disagreement is measured: draws of the heads, heads as they are, or their means without any draw.
         disagreement_heads: Voters = Voters::Variational, once(&["mi_heads"]);
         /// Which samples `pim` keeps.
         pim_keep: Keep = Keep::High;
         /// Whether `pim` always lets in a class that has no slot.
         pim_admit_new_class: bool = true;
+        /// Which of its measurements a stream sample is offered to the memory with: the last, or the mean of its steps.
+        offered_disagreement: Offered = Offered::Last, absent_as("last");
+        /// What the history of a sample starts with that takes another's place: what it was let in with (`offered`), the
+        /// mean of its class or of the memory, or its first measurement there.
+        history_start: Start = Start::Offered, absent_as("offered");
     }
     also refuse_a_loss_that_sets_nothing;
 }

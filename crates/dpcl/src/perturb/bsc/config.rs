@@ -1,6 +1,7 @@
 //! Keys of the branched stochastic classifiers.
 
 use crate::{
+    answers::Between,
     config::{choices, keys},
     error::{Error, Result},
 };
@@ -35,8 +36,19 @@ keys! {
         window: usize = 0, named("bsc_window");
         /// Which weights answer.
         predict: Predict = Predict::Posterior;
+        /// Whether disagreement is between heads, each the mean of its draws, or between all draws of all heads.
+        between: Between = Between::Heads, named("disagreement_between"), absent_as("heads");
+        /// Draws of each head when disagreement is measured for memory and rate; 0 for as many as answer.
+        measuring_draws: usize = 0, named("disagreement_draws"), absent_as(0);
     }
     also refuse_one_column;
+}
+
+impl BscConfig {
+    /// Draws of each head when disagreement is measured.
+    pub fn draws_to_measure(&self) -> usize {
+        if self.measuring_draws == 0 { self.draws } else { self.measuring_draws }
+    }
 }
 
 fn refuse_one_column(keys: &BscConfig) -> Result<()> {

@@ -5,12 +5,14 @@
 //! distributions ([`StochasticHeads`]); with neither it is a plain pass and a plain head. Memory and rate are told how far
 //! the heads disagree; what they make of it, and what else is in a loss, is not known here.
 
+mod history_check;
 mod keys;
 mod row_losses;
 mod stochastic_heads;
 #[cfg(test)]
 mod tests;
 
+pub use history_check::{Correlation, HistoryCheck, Way};
 pub use keys::DoubleKeys;
 pub use row_losses::RowLosses;
 pub use stochastic_heads::{StochasticHeads, Voters};
@@ -32,7 +34,7 @@ use crate::{
     memory::Memory,
     method::Core,
     model::Pass,
-    perturb::{ClassLosses, Disturbance, Pfi, PfiConfig},
+    perturb::{ClassLosses, Disturbance, Pfi, PfiConfig, Statistics},
     rate::{Pima, PimaConfig},
     state::{Persist, State},
 };
@@ -71,14 +73,9 @@ impl DoublePerturbation {
     /// As the keys say; either perturbation may be left out.
     ///
     /// # Errors
-    /// When activations would be mixed as well as images.
+    /// When the loss would be asymmetric.
     pub fn new(setup: &Setup, keys: &DoubleKeys) -> Result<Self> {
         let pfi = keys.pfi.then(|| keys.interpolation.clone());
-        if pfi.is_some() && setup.cutmix_prob > 0.0 {
-            let section = setup.method.section;
-            let problem = format!("cannot be combined with `{section}.pfi`: a row would have four labels");
-            return Err(Error::bad_key("cutmix_prob", problem));
-        }
         Objective::refuse_asymmetric(setup)?;
         let kappa = pfi.as_ref().map_or_else(|| PfiConfig::default().kappa, |pfi| pfi.kappa);
         Ok(Self {
@@ -110,18 +107,28 @@ impl DoublePerturbation {
         Ok(follows.then(|| pima.start(setup.lr)))
     }
 
-    /// Begins a training step: activations are disturbed, then mixed, at one depth.
+    /// Begins a training step: activations are disturbed, then mixed, at one depth. A batch whose images are mixed
+    /// already is left as it is: a row would have four labels.
     pub fn forward(&mut self, pass: &mut Pass, batch: &Batch) -> Forward {
         self.counts.steps += 1;
         self.counts.first_met += self.losses.unmet(&batch.labels) as u64;
         let images = pass.images(batch.images.clone(), batch.size);
-        let disturbance = self.pfi.as_mut().map(|pfi| pfi.draw(&self.losses.factors(&batch.labels)));
+        let pfi = self.pfi.as_mut().filter(|_| batch.mix.is_none());
+        let disturbance = pfi.and_then(|pfi| pfi.step(&self.losses.factors(&batch.labels)));
         let features =
             pass.features_with(images.clone(), &mut |depth, x| disturbed(disturbance.as_ref(), depth, x));
+        if disturbance.is_some() && self.keeps_clean_statistics() {
+            pass.forget_statistics();
+            pass.meet_statistics(images.clone());
+        }
         let logits = pass.logits(features.clone());
         let mixing = disturbance.as_ref().map(|disturbance| disturbance.mixing.clone());
         let losses = RowLosses::new(logits.clone(), batch, mixing);
         Forward { images, features, logits, losses, disturbance }
+    }
+
+    fn keeps_clean_statistics(&self) -> bool {
+        self.pfi.as_ref().is_some_and(|pfi| pfi.statistics() == Statistics::Clean)
     }
 
     /// Moves the running losses of the classes in a batch.
@@ -169,12 +176,23 @@ impl DoublePerturbation {
     /// Answers for clean images.
     pub fn answer(&self, core: &Core, images: &[Image]) -> Vec<Scores> {
         let (logits, shape) = self.logits(core, images);
-        Votes::from_logits(logits, shape).scores()
+        self.scores(logits, shape)
+    }
+
+    /// The joint answers that logits [rows, heads, draws, classes] lead to.
+    pub fn scores(&self, logits: Vec<f32>, shape: [usize; 3]) -> Vec<Scores> {
+        Votes::from_logits(logits, shape).scores_between(self.heads.between())
     }
 
     /// Logits behind the answers for clean images, [rows, heads, draws, classes], with the last three of these numbers.
     pub fn logits(&self, core: &Core, images: &[Image]) -> (Vec<f32>, [usize; 3]) {
         self.heads.logits(core, images, self.counts.steps)
+    }
+
+    /// How well the histories of stored samples tell what the heads disagree on; `None` where they cannot disagree or no
+    /// stored sample was measured.
+    pub fn check_histories(&self, core: &Core, memory: &Memory) -> Option<HistoryCheck> {
+        self.heads.check_histories(core, memory, self.counts.steps)
     }
 
     /// Numbers the heads' distributions hold.

@@ -5,6 +5,7 @@ use dpcl_report::record::Parameters;
 use burn::tensor::Tensor;
 
 use crate::{
+    answers::{Between, Votes},
     cache::Cache,
     config::choices,
     data::Image,
@@ -24,14 +25,16 @@ pub enum Voters {
     Variational,
     /// Heads as they are.
     Current,
+    /// The means of the heads' distributions, without any draw.
+    Mean,
 }
 
-choices!(Voters: Variational = "variational", Current = "current");
+choices!(Voters: Variational = "variational", Current = "current", Mean = "mean");
 
 impl Voters {
     /// Whether such classifiers give several answers.
     pub fn can_disagree(self, classifiers: &BscConfig) -> bool {
-        classifiers.heads > 1 || (classifiers.draws > 1 && self == Self::Variational)
+        classifiers.heads > 1 || (classifiers.draws_to_measure() > 1 && self == Self::Variational)
     }
 }
 
@@ -68,6 +71,11 @@ impl StochasticHeads {
         self.bsc.is_some() && voters.can_disagree(&self.classifiers)
     }
 
+    /// Between whose answers disagreement is.
+    pub fn between(&self) -> Between {
+        self.classifiers.between
+    }
+
     /// Takes a snapshot of the heads if one is due after that many training steps; says whether it did.
     pub(super) fn collect_if_due(&mut self, steps: u64, heads: &Heads) -> bool {
         match &mut self.bsc {
@@ -82,11 +90,14 @@ impl StochasticHeads {
     /// How far the voters disagree on every row, from features [rows, features] and present logits [heads, rows,
     /// classes].
     pub fn disagreement(&mut self, voters: Voters, features: Tensor<2>, logits: Tensor<3>) -> Vec<f64> {
+        let between = self.between();
         let answers = match (&self.bsc, voters) {
             (Some(bsc), Voters::Variational) => {
                 let mut normals = Normals::new(self.logit_draws.bits());
-                bsc.logit_moments(features, logits).votes(&mut || normals.next_one()).scores()
+                let votes = bsc.logit_moments(features, logits).votes(&mut || normals.next_one());
+                votes.scores_between(between)
             }
+            (Some(bsc), Voters::Mean) => bsc.logit_moments(features, logits).mean_votes().scores(),
             _ => scores(logits),
         };
         answers.into_iter().map(|answer| answer.disagreement).collect()
@@ -106,6 +117,24 @@ impl StochasticHeads {
                 (floats(logits.permute([1, 0, 2])), [heads, 1, classes])
             }
         }
+    }
+
+    /// What the heads say to the features that answers come from [rows, features]: drawn after that many training steps,
+    /// whichever weights answer. `None` where there are no several answers to compare.
+    pub(super) fn asked(&self, model: &Model, features: &Tensor<2>, steps: u64) -> Option<Asked> {
+        let bsc = self.bsc.as_ref().filter(|_| self.can_disagree(Voters::Variational))?;
+        let votes = |drawn: DrawnHeads| {
+            let (logits, shape) = drawn.logits(features.clone());
+            Votes::from_logits(logits, shape)
+        };
+        let drawn =
+            ["evaluation-draws", "further-draws"].map(|name| votes(self.draw(bsc, model, name, steps)));
+        let mean = votes(bsc.mean_weights(middle(model)));
+        let present = model.answering().heads().logits(features.clone());
+        let variance = bsc.logit_moments(features.clone(), present).variance;
+        let count = variance.len() as f64;
+        let deviation = variance.into_iter().map(|variance| f64::from(variance).sqrt()).sum::<f64>() / count;
+        Some(Asked { drawn, mean, deviation })
     }
 
     /// Logits of clean images under mean weights, averaged over heads, from the features that answers come from [rows,
@@ -150,10 +179,24 @@ impl StochasticHeads {
         if self.classifiers.predict == Predict::Mean {
             return bsc.mean_weights(middle(&core.model));
         }
-        let name = format!("evaluation-draws-{steps}");
-        let mut normals = Normals::new(Random::named(self.seed, &name).bits());
-        bsc.draw_weights(middle(&core.model), &mut || f64::from(normals.next_one()))
+        self.draw(bsc, &core.model, "evaluation-draws", steps)
     }
+
+    /// Weights drawn after that many training steps by the chance of that name.
+    fn draw(&self, bsc: &Bsc, model: &Model, name: &str, steps: u64) -> DrawnHeads {
+        let mut normals = Normals::new(Random::named(self.seed, &format!("{name}-{steps}")).bits());
+        bsc.draw_weights(middle(model), &mut || f64::from(normals.next_one()))
+    }
+}
+
+/// What heads say to some images.
+pub(super) struct Asked {
+    /// Drawn twice, independently; first as they answer.
+    pub drawn: [Votes; 2],
+    /// By the means of their distributions.
+    pub mean: Votes,
+    /// Standard deviation of a logit between the draws of one head, on average.
+    pub deviation: f64,
 }
 
 /// What the heads that answer for a model are drawn around.
@@ -178,5 +221,65 @@ impl Persist for StochasticHeads {
             Some(bsc) => state.load_part("bsc", bsc),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::model::{Architecture, Growth, matrix};
+
+    /// Heads whose distributions were gathered from two networks.
+    fn gathered(config: BscConfig) -> (StochasticHeads, Heads, Tensor<2>) {
+        let mut gathered = StochasticHeads::new(Some(config), 3);
+        let network = |seed| {
+            let architecture = Architecture::named("slim", Some(4), 1e-6, 0.1).unwrap();
+            let mut model = Model::new(architecture, config.heads, seed, &Device::flex());
+            (0..3).for_each(|_| model.grow(Growth { keep_bias: true, keep_moments: true }));
+            model.heads().clone()
+        };
+        let [first, last] = [4, 9].map(network);
+        for heads in [&first, &last] {
+            assert!(gathered.collect_if_due(config.period, heads));
+        }
+        let mut random = Random::named(5, "features");
+        let numbers = (0..4 * 32).map(|_| 5.0 * random.normal() as f32).collect();
+        (gathered, last, matrix(numbers, [4, 32], &Device::flex()))
+    }
+
+    #[test]
+    fn disagreement_can_be_between_draws_or_of_the_means_alone() {
+        let plain = BscConfig { heads: 2, ..BscConfig::default() };
+        let measured = |config: BscConfig, voters| {
+            let (mut heads, present, features) = gathered(config);
+            heads.disagreement(voters, features.clone(), present.logits(features))
+        };
+        let between_heads = measured(plain, Voters::Variational);
+        let between_draws = measured(BscConfig { between: Between::Draws, ..plain }, Voters::Variational);
+        // The same draws, which disagree among themselves as well.
+        assert!(between_heads.iter().zip(&between_draws).all(|(heads, draws)| heads < draws));
+
+        // Mean weights are the means of both snapshots; no draw moves them.
+        let means = measured(plain, Voters::Mean);
+        assert_eq!(means, measured(BscConfig { draws: 1, between: Between::Draws, ..plain }, Voters::Mean));
+        let (heads, present, features) = gathered(plain);
+        let drawn = heads.bsc.as_ref().unwrap().mean_weights(Middle::Snapshots(&present));
+        let (logits, shape) = drawn.logits(features);
+        for (found, answer) in means.iter().zip(Votes::from_logits(logits, shape).scores()) {
+            assert!((found - answer.disagreement).abs() < 1e-6, "{found} for {}", answer.disagreement);
+        }
+
+        // With many draws the mean of a head is nearly always the same.
+        let many = BscConfig { measuring_draws: 2000, ..plain };
+        let (mut heads, present, features) = gathered(many);
+        let mut twice =
+            || heads.disagreement(Voters::Variational, features.clone(), present.logits(features.clone()));
+        let [first, again] = [twice(), twice()];
+        assert!(
+            first.iter().zip(&again).all(|(first, again)| first != again && (first - again).abs() < 0.02)
+        );
+        assert_eq!(heads.classifiers.draws, 5, "answers are drawn as often as before");
     }
 }

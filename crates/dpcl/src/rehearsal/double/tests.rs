@@ -205,6 +205,65 @@ fn without_perturbation_a_training_pass_is_a_plain_one() {
     assert!(outcome(pass, &forward.losses.mean()) == outcome(plain, &loss));
 }
 
+#[test]
+fn a_step_that_is_not_perturbed_is_a_plain_one() {
+    let (model, batch) = (network(), batch());
+    let never = PfiConfig { probability: 0.0, ..PfiConfig::default() };
+    let losses = [double(Some(never), None), double(None, None)].map(|mut double| {
+        let mut pass = model.pass();
+        let forward = double.forward(&mut pass, &batch);
+        assert!(forward.losses.terms().iter().all(|term| term.weight == 1.0));
+        outcome(pass, &forward.losses.mean())
+    });
+    assert!(losses[0] == losses[1]);
+}
+
+#[test]
+fn a_batch_whose_images_are_mixed_is_not_perturbed() {
+    let area = Area { left: 2, right: 6, top: 2, bottom: 6 };
+    let clean = batch();
+    let permutation = (0..clean.labels.len()).rev().collect();
+    let cut = Batch { mix: Some(Mix { area, coefficient: 0.75, permutation }), ..clean.clone() };
+    let model = network();
+    let mut both = double(Some(PfiConfig::default()), None);
+    let losses = |double: &mut DoublePerturbation, batch: &Batch| {
+        let mut pass = model.pass();
+        let forward = double.forward(&mut pass, batch);
+        outcome(pass, &forward.losses.mean())
+    };
+    assert!(losses(&mut both, &cut) == losses(&mut double(None, None), &cut));
+    // Nor was chance asked for it: the next batch is perturbed as the first would have been.
+    assert!(losses(&mut both, &clean) == losses(&mut double(Some(PfiConfig::default()), None), &clean));
+}
+
+#[test]
+fn running_statistics_can_follow_the_rows_as_they_are() {
+    let batch = batch();
+    let stepped = |pfi: Option<PfiConfig>| {
+        let mut model = network();
+        let mut pass = model.pass();
+        let forward = double(pfi, None).forward(&mut pass, &batch);
+        let outcome = pass.backward(&forward.losses.mean());
+        model.update(outcome, 1e-3);
+        let mut state = State::default();
+        model.save(&mut state);
+        state.arrays
+    };
+    for layers in [vec![0], vec![2]] {
+        let pfi = |statistics| Some(PfiConfig { statistics, layers: layers.clone(), ..PfiConfig::default() });
+        let plain = stepped(None);
+        let [mixed, clean] =
+            [Statistics::Mixed, Statistics::Clean].map(|statistics| stepped(pfi(statistics)));
+        for (name, found) in &clean {
+            // Only what is kept differs: the step is the one that the perturbed rows lead to.
+            let same = if name.contains(".running_") { &plain } else { &mixed };
+            assert!(*found == same[name], "{name}, {layers:?}");
+        }
+        let deep = "encoder.group3.block0.bn1.running_mean";
+        assert!(mixed[deep] != plain[deep], "{layers:?}");
+    }
+}
+
 /// A rate that remembers what it heard.
 struct Listener {
     heard: Vec<Option<f64>>,
