@@ -27,9 +27,9 @@ pub use crate::{
     memory::{Memory, Place, Sample, SlotVectors},
     methods::{MethodInfo, REHEARSAL},
     model::{
-        Adam, Change, Encoder, FileLayout, Gradients, Growth, Heads, LayerView, Model, Network, Norms,
-        Outcome, Pass, Shift, Watch, Weights, cross_entropy, cross_entropy_rows, distillation, divergence,
-        floats, matrix, mean_entropy, mixed_cross_entropy, stored_distance,
+        Adam, Architecture, Change, Encoder, FileLayout, Gradients, Growth, Heads, LayerView, Model, Network,
+        Norms, Outcome, Pass, Shift, Watch, Weights, cross_entropy, cross_entropy_rows, distillation,
+        divergence, floats, matrix, mean_entropy, mixed_cross_entropy, pooled, stored_distance,
     },
     random::Random,
     rate::Rate,
@@ -175,6 +175,11 @@ pub trait Method: Persist + Send + Sync {
     /// How many linear heads the network needs.
     fn heads(&self) -> usize {
         1
+    }
+
+    /// The network it needs, made of the configured one.
+    fn architecture(&self, configured: Architecture) -> Architecture {
+        configured
     }
 
     /// How many classes it can answer with: those of the network's heads, unless it keeps heads of its own.

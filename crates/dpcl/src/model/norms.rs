@@ -26,10 +26,9 @@ impl Norms {
         let (mut learned, mut running) = (Weights::default(), Weights::default());
         for layer in architecture.layers().0 {
             let zeros = matrix(vec![0.0; layer.channels_out], [1, layer.channels_out], device);
-            for (table, names) in [
-                (&mut learned, ["weight", "bias"]),
-                (&mut running, ["running_mean", "running_var"]),
-            ] {
+            for (table, names) in
+                [(&mut learned, ["weight", "bias"]), (&mut running, ["running_mean", "running_var"])]
+            {
                 for name in names {
                     table.push(format!("{}.{name}", layer.norm), FileLayout::Vector, zeros.clone());
                 }
