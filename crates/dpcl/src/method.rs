@@ -11,8 +11,9 @@
 //! | what | where |
 //! |---|---|
 //! | samples, and how batches are made of them | [`Sample`], [`Batch`], [`Recipe`], [`Batcher`] |
-//! | what is kept, and numbers kept with it | [`Memory`], [`Place`], [`SlotVectors`] |
-//! | the network | [`Model`], [`Pass`], [`Outcome`], [`Shift`], [`LayerView`], [`Network`], [`Norms`], [`Weights`], [`Adam`] |
+//! | what is kept, and numbers kept with it | [`Memory`], [`Scheme`], [`Place`], [`SlotVectors`] |
+//! | how fast to learn | [`Rate`], [`configured_rate`] |
+//! | the network | [`Model`], [`Pass`], [`Outcome`], [`Shift`], [`LayerView`], [`Network`], [`Norms`], [`Weights`], [`Architecture`] |
 //! | losses | [`batch_loss`], [`cross_entropy`], [`distillation`], … |
 //! | perturbed activations and heads | [`DoublePerturbation`], [`DoubleKeys`] |
 //! | answers | [`Scores`], [`scores`] |
@@ -24,22 +25,23 @@ pub use crate::{
     answers::{Scores, Votes},
     batch::{Batch, Batcher, Candidates, Recipe},
     config::{OwnKeys, Setup},
-    memory::{Memory, Place, Sample, SlotVectors},
+    memory::{Chance, Drawn, Memory, Offer, Place, Sample, Samples, Scheme, SlotVectors, View},
     methods::{MethodInfo, REHEARSAL},
     model::{
-        Adam, Architecture, Change, Encoder, FileLayout, Gradients, Growth, Heads, LayerView, Model, Network,
-        Norms, Outcome, Pass, Shift, Watch, Weights, cross_entropy, cross_entropy_rows, distillation,
-        divergence, floats, matrix, mean_entropy, mixed_cross_entropy, pooled, stored_distance,
+        Adam, Architecture, Average, Change, Encoder, FileLayout, Gradients, Growth, Heads, Layer, LayerView,
+        Model, Network, Norms, Outcome, Pass, Shift, Watch, Weight, Weights, cross_entropy,
+        cross_entropy_rows, distillation, divergence, floats, matrix, mean_entropy, mixed_cross_entropy,
+        pooled, stored_distance,
     },
     random::Random,
-    rate::Rate,
+    rate::{Rate, build as configured_rate},
     rehearsal::{
         Objective, Rehearsal, Rehearse, Replay, Training, batch_loss,
         double::{DoubleKeys, DoublePerturbation},
         forward,
         offline::Offline,
     },
-    state::{Persist, State},
+    state::{Array, Elements, Persist, State},
 };
 use burn::tensor::Tensor;
 pub use dpcl_report::record::Parameters;

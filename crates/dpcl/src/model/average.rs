@@ -104,7 +104,7 @@ impl Persist for Average {
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.steps = state.get("steps")?;
+        self.steps = state.get_counted("steps")?;
         self.network.load(state)
     }
 }

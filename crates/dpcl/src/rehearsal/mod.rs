@@ -73,8 +73,14 @@ pub trait Rehearse: Persist + Send + Sync {
     /// A task ended; only for methods that are told.
     fn task_end(&mut self, _core: &Core) {}
 
-    /// Its perturbed activations and heads, for methods that hold them; these then answer, are counted and are checked.
+    /// Its perturbed activations and heads, for methods that hold them; these then answer, are counted, saved and
+    /// checked.
     fn double(&self) -> Option<&DoublePerturbation> {
+        None
+    }
+
+    /// The same, to load: they are saved with what all methods share.
+    fn double_mut(&mut self) -> Option<&mut DoublePerturbation> {
         None
     }
 
@@ -196,14 +202,23 @@ impl<R: Rehearse> Method for Rehearsal<R> {
     }
 }
 
+/// Where perturbed activations and heads are saved.
+const PERTURBED: &str = "perturbed";
+
 impl<R: Rehearse> Persist for Rehearsal<R> {
     fn save(&self, state: &mut State) {
         self.replay.save(state);
+        if let Some(double) = self.own.double() {
+            state.save_part(PERTURBED, double);
+        }
         self.own.save(state);
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
         self.replay.load(state)?;
+        if let Some(double) = self.own.double_mut() {
+            state.load_part(PERTURBED, double)?;
+        }
         self.own.load(state)
     }
 }

@@ -98,7 +98,7 @@ impl Persist for Offline {
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.left = state.get("left")?;
+        self.left = state.get_counted("left")?;
         self.draws = state.get("draws")?;
         state.load_part("rate", &mut *self.rate)
     }

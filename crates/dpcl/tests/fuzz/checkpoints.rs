@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 use dpcl::{
     Config, Image, Learner, Shape,
     checkpoint::Checkpoint,
+    method::{Array, Elements},
     methods::METHODS,
-    state::{Array, Elements},
 };
 
 use super::{MIB, Target, seal};

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::quarters::{SHAPE, samples};
+use dpcl::method::State;
 use dpcl::methods::METHODS;
-use dpcl::rate::RATES;
-use dpcl::state::State;
+use dpcl::names::RATES;
 use dpcl::{Config, Error, Image, Learner, Observation, Progress, Run, Watch};
 
 fn config(text: &str) -> Config {

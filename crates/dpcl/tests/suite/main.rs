@@ -11,6 +11,7 @@ mod dpcl_method;
 mod dpcl_readings;
 mod faults;
 mod licences;
+mod loaded_counts;
 mod quarters;
 mod resume;
 mod small;

@@ -1,7 +1,7 @@
 //! Methods that are told the task of every sample: what they answer with it and without, what later tasks leave alone.
 
 use crate::quarters::{SHAPE, config, learner, samples};
-use dpcl::{Config, Error, Image, Learner, Prediction, Run, Watch, state::State};
+use dpcl::{Config, Error, Image, Learner, Prediction, Run, Watch, method::State};
 use dpcl_report::record::{EvaluationKind, Event};
 use std::sync::atomic::AtomicBool;
 
