@@ -1,28 +1,28 @@
-//! CTN: a base that all tasks share, and a controller that modulates its features for each; both learn in turn, from two
-//! memories.
+//! CTN: a base that all tasks share, and a controller that modulates its features for each; both learn in turn, from
+//! two memories.
 //!
 //! Paper: Contextual Transformation Networks for Online Continual Learning (Pham et al., ICLR 2021).
 //!
 //! The last residual group ends without ReLU; its maps h become ReLU(g ⊙ h + b) + ReLU(h), (g, b) made of the task's
-//! embedding and each of length one (`controller.rs`). One linear layer over all classes; every loss sees the columns of a
-//! row's task only, those of the classes met in it.
+//! embedding and each of length one (`controller.rs`). One linear layer over all classes; every loss sees the columns
+//! of a row's task only, those of the classes met in it.
 //!
-//! Base, plain gradient steps: CE(rows) + CE(replay) + w·KL(stored answers ‖ answers at temperature T), the last two once
-//! there is a second task; the gradient of the first is that of the first step in a round. Controller, a plain step at its
-//! own rate after every `inner` steps of the base, which make a round: CE over semantic samples of all tasks, the gradient
-//! halved and cut at 1 (`round.rs`). Answers are stored with the episodic samples of a task when it ends. Memory: every
-//! task has memory / tasks slots, a fifth of them semantic, each part a ring in which the newest sample takes the place of
-//! the oldest; more tasks than `tasks` shrink the shares.
+//! Base, plain gradient steps: CE(rows) + CE(replay) + w·KL(stored answers ‖ answers at temperature T), the last two
+//! once there is a second task; the gradient of the first is that of the first step in a round. Controller, a plain
+//! step at its own rate after every `inner` steps of the base, which make a round: CE over semantic samples of all
+//! tasks, the gradient halved and cut at 1 (`round.rs`). Answers are stored with the episodic samples of a task when
+//! it ends. Memory: every task has memory / tasks slots, a fifth of them semantic, each part a ring in which the
+//! newest sample takes the place of the oldest; more tasks than `tasks` shrink the shares.
 //!
-//! Told the task of an image it answers with that task's modulation and columns. Told none, or a task never met, every task
-//! gives the logits of its columns under its own modulation; of several for one class the largest counts.
+//! Told the task of an image it answers with that task's modulation and columns. Told none, or a task never met,
+//! every task gives the logits of its columns under its own modulation; of several for one class the largest counts.
 //!
-//! Departures from the paper's code: rows are the stream's half of a batch, augmented and in CutMix form as everywhere
-//! here, those of two tasks apart; a round ends after `inner` of the steps that samples have earned, where the code has
-//! two rounds a batch; what joins the batch is the semantic sample displaced, where the code takes the one before it; at
-//! most `controller_rows` semantic samples are drawn; answers are stored in evaluation mode; the controller's step leaves
-//! running statistics alone; groups before the last end their blocks as the configured network does, where the code has no
-//! ReLU there either. `average` averages the base.
+//! Departures from the paper's code: rows are the stream's half of a batch, augmented and in CutMix form as
+//! everywhere here, those of two tasks apart; a round ends after `inner` of the steps that samples have earned, where
+//! the code has two rounds a batch; what joins the batch is the semantic sample displaced, where the code takes the
+//! one before it; at most `controller_rows` semantic samples are drawn; answers are stored in evaluation mode; the
+//! controller's step leaves running statistics alone; groups before the last end their blocks as the configured
+//! network does, where the code has no ReLU there either. `average` averages the base.
 
 mod controller;
 mod losses;

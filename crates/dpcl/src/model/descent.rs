@@ -3,7 +3,8 @@
 use super::{Gradients, Model, Network, Outcome, Weights};
 
 impl Model {
-    /// Takes a plain gradient step and keeps the batch statistics of the pass. A loss that is not finite changes nothing.
+    /// Takes a plain gradient step and keeps the batch statistics of the pass. A loss that is not finite changes
+    /// nothing.
     pub fn descend(&mut self, outcome: &Outcome, rate: f64) {
         if !outcome.loss.is_finite() {
             return;
@@ -21,8 +22,8 @@ impl Model {
         }
     }
 
-    /// A copy moved by one plain gradient step, to see what a step would do. It has the same running statistics and no
-    /// moments.
+    /// A copy moved by one plain gradient step, to see what a step would do. It has the same running statistics and
+    /// no moments.
     pub fn moved(&self, outcome: &Outcome, rate: f64) -> Self {
         let mut copy = self.unaveraged();
         copy.network.descend(outcome, rate);

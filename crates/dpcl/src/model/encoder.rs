@@ -1,5 +1,5 @@
-//! A residual network from images to the maps that feature vectors are means of, in training (batch statistics, differentiable) and in
-//! evaluation (running statistics folded into the convolutions' outputs).
+//! A residual network from images to the maps that feature vectors are means of, in training (batch statistics,
+//! differentiable) and in evaluation (running statistics folded into the convolutions' outputs).
 
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ pub struct BatchStatistics {
 #[derive(Clone)]
 pub struct Folded(Vec<(Tensor<2>, Tensor<2>)>);
 
-/// A change of activations [rows, height, width, channels] at a depth: 0 is the image, 1 to 4 the output of that residual
-/// group.
+/// A change of activations [rows, height, width, channels] at a depth: 0 is the image, 1 to 4 the output of that
+/// residual group.
 pub type Change<'a> = dyn FnMut(usize, Tensor<4>) -> Tensor<4> + 'a;
 
 /// Sees every layer in the order they are passed and gives back what goes on in the place of its output.
@@ -139,8 +139,8 @@ impl Encoder {
         Folded((0..self.layout.layers.len()).map(fold).collect())
     }
 
-    /// The last residual group's output in evaluation mode on `images` [rows, height, width, 3], changed at each depth, and
-    /// after each layer if it is watched.
+    /// The last residual group's output in evaluation mode on `images` [rows, height, width, 3], changed at each
+    /// depth, and after each layer if it is watched.
     pub fn evaluate(
         &self,
         folded: &Folded,
@@ -157,8 +157,8 @@ impl Encoder {
 }
 
 impl Layout {
-    /// The last residual group's output in training mode on `images` [rows, height, width, 3] under `weights` (in table
-    /// order), changed at each depth, and after each layer if it is watched.
+    /// The last residual group's output in training mode on `images` [rows, height, width, 3] under `weights` (in
+    /// table order), changed at each depth, and after each layer if it is watched.
     pub fn train(
         &self,
         weights: &[Tensor<2>],

@@ -1,7 +1,7 @@
 //! The controller: what a task makes of the features that all tasks share.
 //!
-//! (g, b) = W·e + c, e the task's embedding; g and b are each divided by their length, which counts as a constant. Maps h
-//! become ReLU(g ⊙ h + b) + ReLU(h), whose means over height and width are the task's features.
+//! (g, b) = W·e + c, e the task's embedding; g and b are each divided by their length, which counts as a constant.
+//! Maps h become ReLU(g ⊙ h + b) + ReLU(h), whose means over height and width are the task's features.
 
 use burn::tensor::{Device, Tensor, activation::relu};
 
@@ -93,8 +93,8 @@ impl Controller {
     }
 }
 
-/// Features of maps [rows, height, width, channels] under given weights, in table order; a task for every row, or one for
-/// all of them.
+/// Features of maps [rows, height, width, channels] under given weights, in table order; a task for every row, or one
+/// for all of them.
 pub fn features(weights: &[Tensor<2>], tasks: &[usize], maps: Tensor<4>) -> Tensor<2> {
     let [factor, shift] = modulation(weights, tasks).map(|vector| {
         let [rows, channels] = vector.dims();

@@ -16,9 +16,9 @@ pub fn masked(logits: Tensor<3>, columns: &[&[usize]]) -> Tensor<3> {
     logits + mask
 }
 
-/// KL(stored ‖ answer) of the answers of logits [1, rows, classes] divided by `temperature`: Σ over all rows and their
-/// columns, divided by how many these are → scalar. What is `stored` of a row are probabilities of its first columns, and
-/// its answer is over those; a row with nothing stored adds nothing. `None` if nothing is.
+/// KL(stored ‖ answer) of the answers of logits [1, rows, classes] divided by `temperature`: Σ over all rows and
+/// their columns, divided by how many these are → scalar. What is `stored` of a row are probabilities of its first
+/// columns, and its answer is over those; a row with nothing stored adds nothing. `None` if nothing is.
 pub fn stored_divergence(
     logits: Tensor<3>,
     stored: &[&[f32]],
@@ -78,7 +78,8 @@ mod tests {
 
     #[test]
     fn divergence_by_hand() {
-        // Answers (1/2, 1/2) of both rows over their own columns, stored (3/4, 1/4) of the first, nothing of the second.
+        // Answers (1/2, 1/2) of both rows over their own columns, stored (3/4, 1/4) of the first, nothing of the
+        // second.
         let logits = logits(&[[1.0, 50.0, 1.0], [7.0, 7.0, 7.0]]);
         let columns: [&[usize]; 2] = [&[2, 0], &[0, 1, 2]];
         let loss = stored_divergence(logits.clone(), &[&[0.75, 0.25], &[]], &columns, 5.0).unwrap();

@@ -1,8 +1,8 @@
-//! Which slots of the memory belong to which task: for each a ring that its base is rehearsed from, episodic, and one that
-//! the controller learns from, semantic. In a ring the newest sample takes the place of the oldest.
+//! Which slots of the memory belong to which task: for each a ring that its base is rehearsed from, episodic, and one
+//! that the controller learns from, semantic. In a ring the newest sample takes the place of the oldest.
 //!
-//! Slots are counted here; samples lie in the memory. Every task has an equal share of them, which shrinks when more tasks
-//! come than were expected.
+//! Slots are counted here; samples lie in the memory. Every task has an equal share of them, which shrinks when more
+//! tasks come than were expected.
 
 use std::collections::{BTreeSet, VecDeque};
 

@@ -41,8 +41,8 @@ struct Round {
 }
 
 impl Ctn {
-    /// Takes the training steps that samples of the present task have earned. They are stored first, and all draws are made
-    /// then: the memory does not change while they are learned.
+    /// Takes the training steps that samples of the present task have earned. They are stored first, and all draws
+    /// are made then: the memory does not change while they are learned.
     pub(super) fn learn(&mut self, core: &mut Core, due: &Due<Sample>, steps: &mut Vec<Step>) -> Result<()> {
         self.settled = false;
         let rows = self.store(&due.items);
@@ -63,8 +63,8 @@ impl Ctn {
         })
     }
 
-    /// Writes samples of the present task into its rings, the first into the semantic one. Gives back those to learn from:
-    /// the others and the one that the first has displaced, or the first alone where there is none of either.
+    /// Writes samples of the present task into its rings, the first into the semantic one. Gives back those to learn
+    /// from: the others and the one that the first has displaced, or the first alone where there is none of either.
     pub(super) fn store(&mut self, samples: &[Sample]) -> Vec<Sample> {
         let Some((first, others)) = samples.split_first() else { return Vec::new() };
         let mut rows = others.to_vec();
@@ -135,8 +135,8 @@ impl Ctn {
         pass.backward(&loss)
     }
 
-    /// Cross-entropy of rehearsed rows over the columns of each one's task, and their distance from what they answered when
-    /// it ended.
+    /// Cross-entropy of rehearsed rows over the columns of each one's task, and their distance from what they
+    /// answered when it ended.
     pub(super) fn replay_outcome(
         &self,
         model: &Model,
