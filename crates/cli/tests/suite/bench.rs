@@ -40,6 +40,6 @@ fn costs_are_a_table_for_people_and_for_notes() {
 #[test]
 fn a_name_is_looked_up_before_anything_is_measured() {
     let answer = Place::new().say(&format!("{LITTLE} --method er,eer"));
-    assert_eq!((answer.code, answer.stdout.as_str()), (1, ""));
+    assert_eq!((answer.code, answer.stdout.as_str()), (2, ""));
     assert!(answer.stderr.contains("eer") && !answer.stderr.contains("1 of 2"), "{}", answer.stderr);
 }
