@@ -126,6 +126,13 @@ pub struct Ingredients {
     beside: Vec<Drawn>,
 }
 
+impl Ingredients {
+    /// Stored samples that a method has drawn itself, none of which is cut and mixed.
+    pub fn beside(drawn: Vec<Drawn>) -> Self {
+        Self { drawn: Vec::new(), choose: None, beside: drawn }
+    }
+}
+
 /// Makes batches; owns the random streams they are made with.
 #[derive(Clone)]
 pub struct Batcher {

@@ -1,4 +1,7 @@
-//! Times one training step and one evaluation batch of a network, for comparison with other programs.
+//! Times one training step and one evaluation batch of a network, for comparison with other programs; and what a
+//! sample costs with each method ([`cost`]).
+
+pub mod cost;
 
 use std::time::Instant;
 
@@ -134,6 +137,16 @@ impl StepBench {
 pub fn peak(threads: usize) -> (&'static str, f64) {
     dpcl_kernels::set_threads(process::threads(threads));
     (dpcl_kernels::isa_name(), dpcl_kernels::fma_peak_gflops())
+}
+
+/// The number of threads that a setting stands for: 0 is every core.
+pub fn threads(setting: usize) -> usize {
+    process::threads(setting)
+}
+
+/// The instruction set that everything here runs on.
+pub fn isa() -> &'static str {
+    dpcl_kernels::isa_name()
 }
 
 /// Times `count` calls of each in milliseconds, in turn, after some that do not count.

@@ -203,7 +203,7 @@ impl Subject {
         }
         ensure(weights(&one) != weights(&another), || "the network ends the same".into())?;
         let slots = |learner: &Learner| learner.memory().map(|memory| memory.slots().to_vec());
-        let chooses = one.memory().is_some_and(|memory| memory.capacity() > 0);
+        let chooses = one.memory().is_some_and(|memory| memory.capacity() > 0 && !memory.goes_by_order());
         ensure(!chooses || slots(&one) != slots(&another), || "the same samples are stored".into())
     }
 

@@ -109,8 +109,8 @@ impl Learner {
         }
         let device = device::named(&setup.device)?;
         dpcl_kernels::set_threads(process::threads(setup.threads));
-        let architecture = setup.architecture()?;
         let method = (setup.method.build)(setup)?;
+        let architecture = method.architecture(setup.architecture()?);
         let model = Model::new(architecture, method.heads(), setup.seed, &device).averaged(setup.average);
         let growth = Growth { keep_bias: setup.head_keep_bias, keep_moments: setup.head_keep_adam };
         let core = Core { model, batcher: batcher(setup), growth };

@@ -31,7 +31,7 @@ pub use crate::{
         Adam, Architecture, Average, Change, Encoder, FileLayout, Gradients, Growth, Heads, Layer, LayerView,
         Model, Network, Norms, Outcome, Pass, Shift, Watch, Weight, Weights, cross_entropy,
         cross_entropy_rows, distillation, divergence, floats, matrix, mean_entropy, mixed_cross_entropy,
-        stored_distance,
+        pooled, stored_distance,
     },
     random::Random,
     rate::{Rate, build as configured_rate},
@@ -177,6 +177,11 @@ pub trait Method: Persist + Send + Sync {
     /// How many linear heads the network needs.
     fn heads(&self) -> usize {
         1
+    }
+
+    /// The network it needs, made of the configured one.
+    fn architecture(&self, configured: Architecture) -> Architecture {
+        configured
     }
 
     /// How many classes it can answer with: those of the network's heads, unless it keeps heads of its own.

@@ -12,6 +12,7 @@ use crate::winograd::grid::TileGrid;
 use crate::winograd::output::Ending;
 use crate::winograd::weights::Weights;
 use crate::winograd::{self, gradient};
+use crate::work;
 
 /// What the block does around its convolution.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,6 +99,7 @@ pub fn conv_block_forward(
     for vector in [scale, shift, &*mean, &*variance, &*inverse_deviation] {
         assert_eq!(vector.len(), channels, "batch-norm vectors have one number a channel");
     }
+    work::convolved(geometry);
     let isa = Isa::active();
     convolve_with_statistics(isa, geometry, input, weight, convolved, mean, variance);
     for (inverse, &variance) in inverse_deviation.iter_mut().zip(&*variance) {
@@ -179,6 +181,7 @@ pub fn conv_block_backward(
         backward(isa, normalised, output_gradient, after, gradients.scale, gradients.shift);
     let fast = winograd::pays(geometry);
     if let Some(weight) = gradients.weight {
+        work::convolved(geometry);
         if fast {
             gradient::weight_gradient(isa, geometry, saved.input, &convolved_gradient, weight);
         } else {
@@ -186,6 +189,7 @@ pub fn conv_block_backward(
         }
     }
     if let Some(input) = gradients.input {
+        work::convolved(geometry);
         assert_eq!(
             input.len(),
             geometry.input_len(),

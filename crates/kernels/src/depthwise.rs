@@ -7,6 +7,7 @@ use crate::isa::Isa;
 use crate::pool::{SharedSlice, parallel_for};
 use crate::pooling::ImageShape;
 use crate::simd::{Routine, Simd};
+use crate::work;
 
 /// Places of a kernel.
 const TAPS: usize = 9;
@@ -20,6 +21,7 @@ pub fn depthwise_add_forward(shape: ImageShape, input: &[f32], kernel: &[f32], o
         input.len() == shape.len() && output.len() == shape.len() && kernel.len() == TAPS * shape.channels,
         "operands do not fit {shape:?}"
     );
+    work::did(TAPS * shape.len());
     let isa = Isa::active();
     let line = shape.width * shape.channels;
     let shared = SharedSlice::new(output);
@@ -60,6 +62,7 @@ pub fn depthwise_kernel_gradient(
         input.len() == shape.len() && output_gradient.len() == shape.len() && gradient.len() == length,
         "operands do not fit {shape:?}"
     );
+    work::did(TAPS * shape.len());
     let isa = Isa::active();
     let mut parts = vec![0.0; shape.batch * length];
     let shared = SharedSlice::new(&mut parts);

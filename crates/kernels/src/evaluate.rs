@@ -13,6 +13,7 @@ use crate::winograd::forward::Winograd;
 use crate::winograd::grid::TileGrid;
 use crate::winograd::output::Ending;
 use crate::winograd::weights::Weights;
+use crate::work;
 
 /// `relu(convolution · scale + shift) + residual`, ReLU and residual optional, then optionally another ReLU.
 ///
@@ -44,6 +45,7 @@ pub fn conv_evaluate(
         residual.is_none_or(|residual| residual.len() == output.len()),
         "the residual must have the output's shape"
     );
+    work::convolved(geometry);
     let isa = Isa::active();
     if winograd::pays(geometry) {
         let weights = Weights::forward(geometry, weight);

@@ -38,10 +38,12 @@ pub mod stock;
 mod tile;
 mod weight_gradient;
 mod winograd;
+mod work;
 
 pub use isa::{ISA_VARIABLE, Isa, IsaError};
 pub use peak::fma_peak_gflops;
 pub use pool::{set_threads, threads};
+pub use work::multiply_adds;
 
 use extension::Kernels;
 

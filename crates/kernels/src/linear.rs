@@ -9,6 +9,7 @@ use crate::isa::Isa;
 use crate::panel::{Panels, pack};
 use crate::scratch::Scratch;
 use crate::weight_gradient::weight_gradient;
+use crate::work;
 
 /// A 1×1 convolution over `rows` single pixels.
 fn as_convolution(rows: usize, inputs: usize, outputs: usize) -> ConvGeometry {
@@ -49,6 +50,9 @@ pub fn multiply(product: Product, a: &[f32], b: &[f32], c: &mut [f32]) {
         a.len() == rows * inner && b.len() == inner * columns && c.len() == rows * columns,
         "{product:?}"
     );
+    if !(transpose_a && transpose_b) {
+        work::did(rows * columns * inner);
+    }
     let isa = Isa::active();
     match (transpose_a, transpose_b) {
         (false, false) => {

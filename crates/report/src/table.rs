@@ -2,6 +2,7 @@
 //!
 //! Every exporter lays out the same [`Table`], so the formats cannot disagree about a number.
 
+use crate::export;
 use crate::format;
 use crate::group::{Group, Run, Setting};
 use crate::record::Remark;
@@ -181,6 +182,16 @@ pub struct Table {
 }
 
 impl Table {
+    /// Aligned columns that fit in `width` characters, and the footnotes; `colour` adds terminal styles.
+    pub fn terminal(&self, width: usize, colour: bool) -> String {
+        export::terminal::table(self, width, colour)
+    }
+
+    /// A pipe table, and the footnotes.
+    pub fn markdown(&self) -> String {
+        export::markdown::pipes(self)
+    }
+
     /// The columns that fit a terminal. Leaves out what no run measured, and adds `seeds` where groups
     /// have different numbers.
     pub fn of(setting: &Setting) -> Self {

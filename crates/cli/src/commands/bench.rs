@@ -4,6 +4,8 @@ use dpcl::bench::StepBench;
 
 use crate::{failure, output};
 
+mod cost;
+
 /// Measure speed on this machine
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
@@ -14,6 +16,7 @@ pub struct Arguments {
 #[derive(clap::Subcommand, Debug)]
 enum What {
     Step(Step),
+    Cost(cost::Cost),
     Peak(Peak),
 }
 
@@ -81,10 +84,11 @@ Examples:
 /// Measures and prints.
 pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
     let text = match &arguments.what {
-        What::Step(step) => measure_step(step)?,
-        What::Peak(peak) => measure_peak(peak),
+        What::Step(step) => measure_step(step)? + "\n",
+        What::Cost(cost) => cost::measure(cost)?,
+        What::Peak(peak) => measure_peak(peak) + "\n",
     };
-    output::data(&format!("{text}\n"))?;
+    output::data(&text)?;
     Ok(failure::DONE)
 }
 

@@ -15,6 +15,7 @@ fn help_of_every_command_fits_80_columns() {
         "check",
         "bench",
         "bench step",
+        "bench cost",
         "data",
         "data fetch",
         "data inspect",

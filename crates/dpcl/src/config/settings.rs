@@ -205,7 +205,7 @@ common_keys! {
     updates: Option<f64> => f64 = None, unless_given("the data set's"), above(0),
         flag(Heading::Learning, "STEPS"), flag_aliases(&["online_iter"]), once(&["updates_per_sample"]);
     /// Initial learning rate.
-    lr: f64 = 3e-4, above(0);
+    lr: Option<f64> => f64 = None, unless_given("the method's"), above(0);
     /// Factor on the learning rate after each step (exp-reset).
     lr_decay: f64 = 0.9999, above(0);
     /// Whether a new class starts the decay over (exp-reset).

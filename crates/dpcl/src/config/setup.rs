@@ -91,6 +91,7 @@ fn settled(
         rate: rate.to_owned(),
         batch: given.batch.unwrap_or(protocol.batch),
         updates: given.updates.unwrap_or(protocol.updates),
+        lr: given.lr.unwrap_or(method.lr),
         head_keep_adam: given.head_keep_adam.unwrap_or(method.keep_adam),
         average: given.average.unwrap_or(method.average),
         asymmetric: given.asymmetric.unwrap_or(method.asymmetric),

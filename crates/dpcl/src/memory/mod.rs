@@ -10,6 +10,7 @@ mod nothing;
 mod pim;
 mod rebuild;
 mod reservoir;
+mod ring;
 mod samples;
 mod schemes;
 mod slot_vectors;
@@ -24,6 +25,7 @@ pub(crate) use pim::{Keep, Pim};
 pub(crate) use rebuild::spread;
 pub(crate) use rebuild::{choose, uncertainty};
 pub(crate) use reservoir::Reservoir;
+pub(crate) use ring::Ring;
 pub use samples::{Sample, Samples};
 pub use schemes::{SCHEMES, SchemeInfo};
 pub use slot_vectors::SlotVectors;
@@ -113,6 +115,11 @@ pub trait Scheme: Persist + Send + Sync {
         false
     }
 
+    /// Whether nothing but the order of arrival decides who stays: two learners of one stream then keep the same.
+    fn goes_by_order(&self) -> bool {
+        false
+    }
+
     /// The samples in these slots were trained on.
     fn trained(&mut self, _slots: &[usize]) {}
 
@@ -182,6 +189,11 @@ impl Memory {
         self.scheme.needs_losses()
     }
 
+    /// Whether nothing but the order of arrival decides who stays.
+    pub fn goes_by_order(&self) -> bool {
+        self.scheme.goes_by_order()
+    }
+
     /// Slots in all.
     pub fn capacity(&self) -> usize {
         self.capacity
@@ -199,8 +211,19 @@ impl Memory {
         let value = disagreement.unwrap_or(0.0);
         let offer = Offer { class: sample.class, disagreement: value };
         let place = self.scheme.place(view, offer, &mut self.policy);
+        self.put(place, sample, disagreement);
+        place
+    }
+
+    /// Puts a sample where a method says that knows more than the scheme.
+    ///
+    /// # Panics
+    /// When the place is no filled slot, or a further one and none is free.
+    pub fn put(&mut self, place: Place, sample: &Sample, disagreement: Option<f64>) {
+        let value = disagreement.unwrap_or(0.0);
         let slot = match place {
             Place::Append => {
+                assert!(self.slots.len() < self.capacity, "a memory is not filled beyond its slots");
                 self.slots.0.push(sample.clone());
                 self.history.push(value);
                 self.slots.len() - 1
@@ -213,7 +236,7 @@ impl Memory {
                 };
                 slot
             }
-            Place::Refuse => return place,
+            Place::Refuse => return,
         };
         self.changed.insert(slot);
         let starts_over = self.start == Start::First && place != Place::Append;
@@ -221,7 +244,6 @@ impl Memory {
             Some(_) if !starts_over => self.unmeasured.remove(&slot),
             _ => self.unmeasured.insert(slot),
         };
-        place
     }
 
     /// Class and history of every other slot that has one, as they stand when a slot is filled anew.

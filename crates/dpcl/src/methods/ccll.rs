@@ -14,8 +14,9 @@
 //! columns in several tasks takes the largest. A task that comes again goes on with its own modules, the first one
 //! without its convolutions.
 //!
-//! A gate that is 1 to the last bit has no gradient. With zero kernels and gates of 17 or more a module gives the network's
-//! bits; with the default of 6 it begins by letting 99.75 % through.
+//! A task costs 26 numbers a channel, 1.1 % of a ResNet18; the paper says .51 % on ImageNet-100. A gate that is 1 to the
+//! last bit has no gradient. With zero kernels and gates of 17 or more a module gives the network's bits; with the
+//! default of 6 it begins by letting 99.75 % through.
 //!
 //! Departures from the paper: a layer is calibrated after its batch norm and ReLU, before a residual is added; CutMix is
 //! the protocol's. The batch is the stream's half alone, as that of `finetune`.

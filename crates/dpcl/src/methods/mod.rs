@@ -6,6 +6,7 @@
 mod bic;
 mod ccll;
 mod clib;
+mod ctn;
 mod der_plus_plus;
 mod dpcl;
 mod er;
@@ -47,6 +48,8 @@ pub struct MethodInfo {
     pub memory_scheme: &'static str,
     /// Rate rule unless configured.
     pub rate: &'static str,
+    /// Initial learning rate unless configured.
+    pub lr: f64,
     /// Whether head moments survive growth unless configured.
     pub keep_adam: bool,
     /// CutMix probability unless configured.
@@ -77,6 +80,7 @@ pub const REHEARSAL: MethodInfo = MethodInfo {
     section: "",
     memory_scheme: "reservoir",
     rate: "exp-reset",
+    lr: 3e-4,
     keep_adam: false,
     cutmix: 0.5,
     average: 0,
@@ -99,6 +103,7 @@ pub static METHODS: &[MethodInfo] = &[
     ewc_plus_plus::INFO,
     gdumb::INFO,
     ccll::INFO,
+    ctn::INFO,
     finetune::INFO,
     joint::INFO,
 ];

@@ -29,6 +29,8 @@ pub struct Architecture {
     pub epsilon: f64,
     /// Share of the new batch in the running statistics.
     pub momentum: f64,
+    /// Whether blocks of the last group end without ReLU, so that features have both signs.
+    pub open_end: bool,
 }
 
 /// A network that can be named in a configuration.
@@ -104,7 +106,13 @@ impl Architecture {
         if !(1..=WIDEST).contains(&width) {
             return Err(Error::bad_key("width", format!("must lie between 1 and {WIDEST}, not {width}")));
         }
-        Ok(Self { family: info.family, depths: info.depths, width, epsilon, momentum })
+        Ok(Self { family: info.family, depths: info.depths, width, epsilon, momentum, open_end: false })
+    }
+
+    /// The same with a last group whose blocks end without ReLU.
+    #[must_use]
+    pub fn open_ended(self) -> Self {
+        Self { open_end: true, ..self }
     }
 
     /// Length of a feature vector.
@@ -140,6 +148,11 @@ impl Architecture {
                     layers.push(self.layer(&name, "", channels, width, 1, stride));
                     first + 2
                 });
+                if self.open_end && group + 1 == self.depths.len() {
+                    for layer in &mut layers[first + 1..] {
+                        layer.spec = ConvSpec { relu: false, relu_after_sum: false, ..layer.spec };
+                    }
+                }
                 blocks.push(Block { layers: [first, first + 1], shortcut });
                 channels = width;
             }

@@ -1,11 +1,11 @@
-//! A residual network from images to feature vectors, in training (batch statistics, differentiable) and in
-//! evaluation (running statistics folded into the convolutions' outputs).
+//! A residual network from images to the maps that feature vectors are means of, in training (batch statistics,
+//! differentiable) and in evaluation (running statistics folded into the convolutions' outputs).
 
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, activation::relu};
 
-use dpcl_kernels::{average_pool, conv_block, conv_scaled, max_pool};
+use dpcl_kernels::{conv_block, conv_scaled, max_pool};
 
 use super::{
     architecture::{Architecture, Block, Family, Layer},
@@ -29,8 +29,8 @@ pub struct BatchStatistics {
 #[derive(Clone)]
 pub struct Folded(Vec<(Tensor<2>, Tensor<2>)>);
 
-/// A change of activations [rows, height, width, channels] at a depth: 0 is the image, 1 to 4 the output of that residual
-/// group.
+/// A change of activations [rows, height, width, channels] at a depth: 0 is the image, 1 to 4 the output of that
+/// residual group.
 pub type Change<'a> = dyn FnMut(usize, Tensor<4>) -> Tensor<4> + 'a;
 
 /// Sees every layer in the order they are passed and gives back what goes on in the place of its output.
@@ -125,9 +125,7 @@ impl Encoder {
 
     /// Moves the running statistics by `share` of the way to those of another encoder.
     pub fn follow_statistics(&mut self, other: &Self, share: f64) {
-        for (own, new) in self.running.iter_mut().zip(other.running.iter()) {
-            own.value = own.value.clone() + (new.value.clone() - own.value.clone()).mul_scalar(share);
-        }
+        self.running.follow(&other.running, share);
     }
 
     /// Folds running statistics, scale and shift of each batch norm into one multiply-add.
@@ -141,15 +139,15 @@ impl Encoder {
         Folded((0..self.layout.layers.len()).map(fold).collect())
     }
 
-    /// Evaluation-mode features of `images` [rows, height, width, 3], changed at each depth, and after each layer if it is
-    /// watched.
+    /// The last residual group's output in evaluation mode on `images` [rows, height, width, 3], changed at each
+    /// depth, and after each layer if it is watched.
     pub fn evaluate(
         &self,
         folded: &Folded,
         images: Tensor<4>,
         change: &mut Change<'_>,
         watch: Option<&mut Watch<'_>>,
-    ) -> Tensor<2> {
+    ) -> Tensor<4> {
         self.layout.walk(images, change, watch, &mut |layer, x, residual| {
             let (scale, shift) = folded.0[layer].clone();
             let weight = self.weights.value(layer * PER_LAYER).clone();
@@ -159,15 +157,15 @@ impl Encoder {
 }
 
 impl Layout {
-    /// Training-mode features of `images` [rows, height, width, 3] under `weights` (in table order), changed at each
-    /// depth, and after each layer if it is watched.
+    /// The last residual group's output in training mode on `images` [rows, height, width, 3] under `weights` (in
+    /// table order), changed at each depth, and after each layer if it is watched.
     pub fn train(
         &self,
         weights: &[Tensor<2>],
         images: Tensor<4>,
         change: &mut Change<'_>,
         watch: Option<&mut Watch<'_>>,
-    ) -> (Tensor<2>, Vec<BatchStatistics>) {
+    ) -> (Tensor<4>, Vec<BatchStatistics>) {
         let mut statistics = Vec::with_capacity(self.layers.len());
         let mut apply = |layer: usize, x: Tensor<4>, residual: Option<Tensor<4>>| {
             let [weight, scale, shift] = [0, 1, 2].map(|offset| weights[layer * PER_LAYER + offset].clone());
@@ -180,8 +178,8 @@ impl Layout {
             statistics.push(BatchStatistics { layer, mean: output.mean, variance });
             output.y
         };
-        let features = self.walk(images, change, watch, &mut apply);
-        (features, statistics)
+        let maps = self.walk(images, change, watch, &mut apply);
+        (maps, statistics)
     }
 
     /// The order of layers, shared by training and evaluation.
@@ -191,7 +189,7 @@ impl Layout {
         change: &mut Change<'_>,
         mut watch: Option<&mut Watch<'_>>,
         convolve: &mut Convolve<'_>,
-    ) -> Tensor<2> {
+    ) -> Tensor<4> {
         let mut apply = |layer: usize, x: Tensor<4>, residual: Option<Tensor<4>>| match &mut watch {
             None => convolve(layer, x, residual),
             Some(watch) => self.watched(layer, &x, residual, *watch, convolve),
@@ -211,7 +209,7 @@ impl Layout {
             }
             x = change(group + 1, x);
         }
-        average_pool(x)
+        x
     }
 
     /// One layer that is watched. Its own output exists only if the residual is added by itself, which gives the same

@@ -8,6 +8,7 @@ mod adam;
 mod architecture;
 mod average;
 mod correction;
+mod descent;
 mod encoder;
 mod heads;
 mod loss;
@@ -22,6 +23,7 @@ pub use adam::{Adam, Follow};
 pub use architecture::{Architecture, Family, Layer, MODELS, ModelInfo};
 pub use average::Average;
 pub(crate) use correction::{Correction, Fit};
+pub use dpcl_kernels::average_pool as pooled;
 pub(crate) use encoder::Folded;
 pub use encoder::{Change, Encoder, LayerView, Watch};
 pub use heads::{Growth, Heads};
@@ -186,22 +188,6 @@ impl Model {
                 slow_encoder.follow_statistics(encoder, share);
             }
         }
-    }
-
-    /// A copy moved by one plain gradient step, θ − rate·g, to see what a step would do. It has the same running
-    /// statistics and no moments.
-    pub fn moved(&self, outcome: &Outcome, rate: f64) -> Self {
-        let mut copy = self.unaveraged();
-        let (encoder, heads) = copy.network.parts_mut();
-        for (weights, gradients) in
-            [(encoder.weights_mut(), &outcome.encoder), (heads.weights_mut(), &outcome.heads)]
-        {
-            for (weight, gradient) in weights.iter_mut().zip(gradients) {
-                let Some(gradient) = gradient else { continue };
-                weight.value = weight.value.clone() - gradient.clone().mul_scalar(rate);
-            }
-        }
-        copy
     }
 
     /// A copy that answers with the weights that learn. It has no moments.

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use burn::tensor::{Device, Tensor};
 
+use dpcl_kernels::average_pool as pooled;
+
 use super::{Architecture, Change, Encoder, Folded, Heads, Watch};
 use crate::{
     error::Result,
@@ -65,22 +67,37 @@ impl Network {
     /// # Panics
     /// When the images are tracked: evaluation is not differentiable.
     pub fn features(&self, images: Tensor<4>) -> Tensor<2> {
+        let parts = self.parts(images).into_iter();
+        Tensor::cat(parts.map(|part| self.features_with(part, &mut |_, x| x)).collect(), 0)
+    }
+
+    /// The last residual group's output on clean images in evaluation mode, whose means are the features:
+    /// [rows, height, width, 3] → [rows, height, width, features].
+    ///
+    /// # Panics
+    /// When the images are tracked: evaluation is not differentiable.
+    pub fn maps(&self, images: Tensor<4>) -> Tensor<4> {
+        let maps = |part| self.encoder.evaluate(self.folded(), part, &mut |_, x| x, None);
+        Tensor::cat(self.parts(images).into_iter().map(maps).collect(), 0)
+    }
+
+    /// Images in parts that stay in the cache on their way through.
+    fn parts(&self, images: Tensor<4>) -> Vec<Tensor<4>> {
         let [rows, height, width, _] = images.dims();
         let activations = self.encoder.architecture().activations(height, width);
         let at_once = (EVALUATION_FLOATS / activations).max(EVALUATION_IMAGES).min(rows.max(1));
-        let parts = images.split(at_once, 0).into_iter();
-        Tensor::cat(parts.map(|part| self.features_with(part, &mut |_, x| x)).collect(), 0)
+        images.split(at_once, 0)
     }
 
     /// Features in evaluation mode with a change applied at each depth: to the image (0) and to each residual group's
     /// output (1 to 4). All rows go through together, since a change may mix them.
     pub fn features_with(&self, images: Tensor<4>, change: &mut Change<'_>) -> Tensor<2> {
-        self.encoder.evaluate(self.folded(), images, change, None)
+        pooled(self.encoder.evaluate(self.folded(), images, change, None))
     }
 
     /// Features in evaluation mode with every layer watched; all rows go through together.
     pub fn features_watching(&self, images: Tensor<4>, watch: &mut Watch<'_>) -> Tensor<2> {
-        self.encoder.evaluate(self.folded(), images, &mut |_, x| x, Some(watch))
+        pooled(self.encoder.evaluate(self.folded(), images, &mut |_, x| x, Some(watch)))
     }
 
     /// Logits of clean images in evaluation mode → [heads, rows, classes].

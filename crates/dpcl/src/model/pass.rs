@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
 
+use dpcl_kernels::average_pool as pooled;
+
 use super::{
     Model,
     encoder::{BatchStatistics, Change, Layout, Watch},
@@ -38,6 +40,7 @@ pub struct Shift {
 }
 
 /// Loss and gradients of one pass and the batch statistics it met, ready for [`Model::update`].
+#[derive(Clone)]
 pub struct Outcome {
     /// The loss.
     pub loss: f64,
@@ -124,13 +127,19 @@ impl Pass {
 
     /// Features with a change applied at each depth: 0 is the image, 1..=4 the output of that residual group.
     pub fn features_with(&mut self, images: Tensor<4>, change: &mut Change<'_>) -> Tensor<2> {
-        self.train(images, change, None)
+        pooled(self.train(images, change, None))
+    }
+
+    /// The last residual group's output on a training batch, whose means are the features: [rows, height, width, 3] →
+    /// [rows, height, width, features].
+    pub fn maps(&mut self, images: Tensor<4>) -> Tensor<4> {
+        self.train(images, &mut |_, activations| activations, None)
     }
 
     /// Features with every layer watched: who watches may keep a layer's input and output or put another output in
     /// its place.
     pub fn features_watching(&mut self, images: Tensor<4>, watch: &mut Watch<'_>) -> Tensor<2> {
-        self.train(images, &mut |_, activations| activations, Some(watch))
+        pooled(self.train(images, &mut |_, activations| activations, Some(watch)))
     }
 
     fn train(
@@ -138,10 +147,10 @@ impl Pass {
         images: Tensor<4>,
         change: &mut Change<'_>,
         watch: Option<&mut Watch<'_>>,
-    ) -> Tensor<2> {
-        let (features, statistics) = self.layout.train(&self.encoder_weights.used, images, change, watch);
+    ) -> Tensor<4> {
+        let (maps, statistics) = self.layout.train(&self.encoder_weights.used, images, change, watch);
         self.statistics.extend(statistics);
-        features
+        maps
     }
 
     /// Meets the statistics of a batch [rows, height, width, 3] as [`Pass::features`] would, at the price of a forward
@@ -192,6 +201,25 @@ impl Pass {
 }
 
 impl Outcome {
+    /// Adds those of another pass of the same network: loss, gradients of encoder and heads, and statistics.
+    pub fn join(&mut self, other: Self) {
+        self.loss += other.loss;
+        for (own, other) in [(&mut self.encoder, other.encoder), (&mut self.heads, other.heads)] {
+            for (own, other) in own.iter_mut().zip(other) {
+                *own = match (own.take(), other) {
+                    (Some(own), Some(other)) => Some(own + other),
+                    (own, other) => own.or(other),
+                };
+            }
+        }
+        self.statistics.extend(other.statistics);
+    }
+
+    /// Drops the batch statistics, so that taking a step with it again does not count the batch twice.
+    pub fn forget_statistics(&mut self) {
+        self.statistics.clear();
+    }
+
     /// Scales the gradients of encoder and heads down together so that their common norm is at most `limit`.
     pub fn clip(&mut self, limit: f64) {
         let gradients = || self.encoder.iter().chain(&self.heads).flatten();

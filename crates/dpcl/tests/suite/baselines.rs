@@ -211,10 +211,10 @@ fn every_rate_serves_every_method_that_measures_what_it_follows() {
     }
     refused.sort_unstable();
     let one_head = [
-        "bic", "ccll", "clib", "der++", "er", "er-ace", "er-cpr", "ewc++", "finetune", "gdumb", "joint",
-        "mir", "nfm",
+        "bic", "ccll", "clib", "ctn", "der++", "er", "er-ace", "er-cpr", "ewc++", "finetune", "gdumb",
+        "joint", "mir", "nfm",
     ];
-    let nothing_measured = ["ccll", "finetune", "gdumb", "joint"].map(|method| ("clib", method));
+    let nothing_measured = ["ccll", "ctn", "finetune", "gdumb", "joint"].map(|method| ("clib", method));
     let expected: Vec<_> =
         nothing_measured.into_iter().chain(one_head.map(|method| ("pima", method))).collect();
     assert_eq!(refused, expected);

@@ -32,6 +32,7 @@ every_method! {
     ewc_plus_plus: "ewc++",
     gdumb: "gdumb",
     ccll: "ccll",
+    ctn: "ctn",
     finetune: "finetune",
     joint: "joint",
 }
@@ -49,6 +50,16 @@ fn an_averaged_learner_with_a_teacher() {
 #[test]
 fn averaged_heads_with_distributions_and_a_teacher() {
     dpcl::contract::check("method = 'dpcl'\naverage = 20\nteacher = 1.0").unwrap();
+}
+
+#[test]
+fn an_averaged_base_under_a_controller() {
+    dpcl::contract::check("method = 'ctn'\naverage = 20\nlr = 0.05").unwrap();
+}
+
+#[test]
+fn the_newest_samples() {
+    dpcl::contract::check("method = 'er'\nmemory_scheme = 'ring'").unwrap();
 }
 
 #[test]

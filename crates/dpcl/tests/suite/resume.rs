@@ -178,7 +178,7 @@ fn checkpoints_of_another_configuration_or_program_are_refused() {
 
     let newest = made.folder.checkpoints()[0].clone();
     let mut checkpoint = Checkpoint::read(&newest).unwrap();
-    checkpoint.config.settings.lr = 0.5;
+    checkpoint.config.settings.lr = Some(0.5);
     checkpoint.write(&newest).unwrap();
     let refused = made.run(SMALL, 10, None).unwrap_err();
     assert!(
@@ -186,7 +186,7 @@ fn checkpoints_of_another_configuration_or_program_are_refused() {
         "{refused}"
     );
 
-    checkpoint.config.settings.lr = 0.002;
+    checkpoint.config.settings.lr = Some(0.002);
     checkpoint.program = "0.0.7".into();
     checkpoint.write(&newest).unwrap();
     let refused = made.run(SMALL, 10, None).unwrap_err();

@@ -6,7 +6,7 @@ use dpcl_report::record::{EvaluationKind, Event};
 use std::sync::atomic::AtomicBool;
 
 /// Methods that are told.
-const TOLD: [&str; 1] = ["ccll"];
+const TOLD: [&str; 2] = ["ccll", "ctn"];
 
 fn made(text: &str) -> Learner {
     learner(&config(text))
@@ -196,46 +196,67 @@ fn a_class_of_two_tasks_has_a_column_in_each_and_the_larger_counts() {
     }
 }
 
-#[test]
-fn what_a_frozen_network_cannot_have_is_refused_with_the_reason() {
-    let refused = |text: &str, key: &str, reason: &str| match config(text).check() {
+/// Fails unless a configuration is refused by that key and for that reason.
+fn refused(text: &str, key: &str, reason: &str) {
+    match config(text).check() {
         Err(Error::BadKey { key: found, problem }) => {
             assert_eq!(found, key, "{problem}");
             assert!(problem.contains(reason), "{problem}");
         }
         other => panic!("expected a refusal of {text}, got {other:?}"),
-    };
-    let ccll = |keys: &str| format!("method = 'ccll'\n{keys}");
-    refused(&ccll("average = 10"), "average", "go on moving");
-    refused(&ccll("teacher = 1.0\naverage = 10"), "teacher", "freezes its network");
-    refused(&ccll("asymmetric = true"), "asymmetric", "`er-ace` has it");
-    refused(&ccll("memory_scheme = 'reservoir'"), "memory_scheme", "keeps nothing");
-    refused(&ccll("rebuild = true"), "rebuild", "does not rebuild");
-    refused(&ccll("rate = 'pima'"), "rate", "heads that disagree");
-    refused(&ccll("rate = 'clib'"), "rate", "losses measured");
-    refused(&ccll("[ccll]\nchannel_group = 0"), "ccll.channel_group", "at least 1");
-    refused(&ccll("[ccll]\ngate = -1.0"), "ccll.gate", "at least 0");
+    }
 }
 
 #[test]
-fn a_state_that_does_not_go_together_is_refused() {
+fn what_a_method_cannot_have_is_refused_with_the_reason() {
+    let ccll = |keys: &str| format!("method = 'ccll'\n{keys}");
+    refused(&ccll("average = 10"), "average", "go on moving");
+    refused(&ccll("teacher = 1.0\naverage = 10"), "teacher", "freezes its network");
+    refused(&ccll("memory_scheme = 'reservoir'"), "memory_scheme", "keeps nothing");
+    refused(&ccll("[ccll]\nchannel_group = 0"), "ccll.channel_group", "at least 1");
+    refused(&ccll("[ccll]\ngate = -1.0"), "ccll.gate", "at least 0");
+    let ctn = |keys: &str| format!("method = 'ctn'\n{keys}");
+    refused(&ctn("teacher = 1.0\naverage = 10"), "teacher", "the answers it stores");
+    refused(&ctn("memory_scheme = 'reservoir'"), "memory_scheme", "a ring for each task");
+    refused(&ctn("memory_scheme = 'none'"), "memory_scheme", "a ring for each task");
+    refused(&ctn("[ctn]\nsemantic = 1.0"), "ctn.semantic", "below 1");
+    refused(&ctn("[ctn]\ninner = 0"), "ctn.inner", "at least 1");
+    for method in TOLD {
+        let keys = |keys: &str| format!("method = '{method}'\n{keys}");
+        refused(&keys("asymmetric = true"), "asymmetric", "`er-ace` has it");
+        refused(&keys("rebuild = true"), "rebuild", "does not rebuild");
+        refused(&keys("rate = 'pima'"), "rate", "heads that disagree");
+        refused(&keys("rate = 'clib'"), "rate", "losses measured");
+    }
+    let mut none = config("method = 'ctn'");
+    none.settings.memory = Some(0);
+    assert!(none.check().unwrap_err().to_string().contains("`memory`: must be at least 1"));
+}
+
+/// Fails unless a learner of a method refuses the state, altered, and names the entry.
+fn refuses(method: &str, whole: &State, key: &str, change: &dyn Fn(&mut State)) {
+    let mut state = whole.clone();
+    change(&mut state);
+    let mut learner = Learner::new(&config(&format!("method = '{method}'")), SHAPE).unwrap();
+    let error = learner.restore(&state).map_err(|error| error.to_string()).unwrap_err();
+    assert!(error.contains(key), "{key}: {error}");
+}
+
+/// The state of a learner that has met two tasks, and samples of the second wait.
+fn in_the_second(method: &str) -> State {
     let samples = samples(48);
-    let mut learner = made("method = 'ccll'");
+    let mut learner = made(&format!("method = '{method}'"));
     learn(&mut learner, 0, &samples[..24]);
     for (image, class) in &samples[24..27] {
         learner.observe_in(1, image, *class).unwrap();
     }
-    let whole = learner.state();
-    let refusal = |change: &dyn Fn(&mut State)| {
-        let mut state = whole.clone();
-        change(&mut state);
-        let mut learner = Learner::new(&config("method = 'ccll'"), SHAPE).unwrap();
-        learner.restore(&state).map_err(|error| error.to_string()).unwrap_err()
-    };
-    let refused = |key: &str, change: &dyn Fn(&mut State)| {
-        let error = refusal(change);
-        assert!(error.contains(key), "{key}: {error}");
-    };
+    learner.state()
+}
+
+#[test]
+fn a_calibrated_state_that_does_not_go_together_is_refused() {
+    let whole = in_the_second("ccll");
+    let refused = |key: &str, change: &dyn Fn(&mut State)| refuses("ccll", &whole, key, change);
     refused("method.learning", &|state| state.put("method.learning", &2));
     refused("method.learning", &|state| state.put("method.learning", &None::<usize>));
     refused("method.tasks", &|state| state.put("method.task1.number", &0));
@@ -249,4 +270,74 @@ fn a_state_that_does_not_go_together_is_refused() {
     refused("spatial", &|state| {
         state.arrays.remove("method.task1.calibration.stem.conv.spatial");
     });
+}
+
+#[test]
+fn a_modulated_state_that_does_not_go_together_is_refused() {
+    let whole = in_the_second("ctn");
+    let refused = |key: &str, change: &dyn Fn(&mut State)| refuses("ctn", &whole, key, change);
+    let task = |number: usize, classes: &[usize]| serde_json::json!({ "number": number, "classes": classes });
+    let tasks = |one, other| move |state: &mut State| state.put("method.tasks", &[&one, &other]);
+    refused("method.tasks", &tasks(task(0, &[0, 1]), task(0, &[2, 3])));
+    refused("method.tasks", &tasks(task(0, &[0, 0]), task(1, &[2, 3])));
+    refused("method.tasks", &tasks(task(0, &[]), task(1, &[2, 3])));
+    refused("method.tasks", &tasks(task(0, &[0, 1]), task(1, &[2, 4])));
+    refused("method.rings.slots", &tasks(task(0, &[1]), task(1, &[2, 3])));
+    refused("method.waiting.task", &tasks(task(0, &[0, 1]), task(1, &[2])));
+    refused("method.present", &|state| state.put("method.present", &2));
+    refused("method.controller.tasks", &|state| {
+        state.put("method.tasks", &[task(0, &[0, 1])]);
+        state.put("method.present", &0);
+    });
+    refused("method.controller.tasks", &|state| state.put("method.controller.tasks", &9));
+    refused("method.rings.slots", &|state| {
+        state.put("method.rings.slots", &serde_json::json!({ "tasks": [[[1], [0]], [[], []]], "free": [5] }));
+    });
+    refused("method.target", &|state| state.put("method.target_widths", &[2]));
+    refused("method.waiting.task", &|state| state.put("method.waiting.task", &0));
+    refused("film", &|state| {
+        state.arrays.remove("method.controller.film.weight");
+    });
+}
+
+#[test]
+fn tasks_share_the_memory_and_a_method_has_its_own_initial_rate() {
+    let samples = samples(96);
+    // Twelve slots for two tasks, then for three: of each task one slot or more is semantic.
+    let mut learner = made("method = 'ctn'\ntasks = 2");
+    let classes = |learner: &Learner| learner.memory().unwrap().histogram();
+    learn(&mut learner, 0, &samples[..24]);
+    assert_eq!(classes(&learner).iter().sum::<usize>(), 6);
+    learn(&mut learner, 1, &samples[48..72]);
+    let shares = classes(&learner);
+    assert_eq!((shares[0] + shares[1], shares[2] + shares[3]), (6, 6));
+    learn(&mut learner, 2, &samples[24..48]);
+    let shares = classes(&learner);
+    assert_eq!((shares[0] + shares[1], shares[2] + shares[3]), (8, 4));
+
+    let rate = |text: &str| Config::from_toml(text).unwrap().check().unwrap().lr;
+    assert_eq!(
+        [rate("method = 'ctn'"), rate("method = 'er'"), rate("method = 'ctn'\nlr = 0.5")],
+        [0.01, 3e-4, 0.5]
+    );
+}
+
+#[test]
+fn a_class_of_two_modulated_tasks_is_answered_by_both() {
+    let samples = samples(96);
+    let of = |class: usize| samples.iter().filter(move |(_, own)| *own == class).cloned();
+    let together = |classes: [usize; 2]| -> Vec<(Image, usize)> {
+        of(classes[0]).zip(of(classes[1])).flat_map(|(one, other)| [one, other]).collect()
+    };
+    let mut learner = made("method = 'ctn'");
+    learn(&mut learner, 0, &together([0, 1]));
+    learn(&mut learner, 1, &together([1, 2]));
+    let images = images(&samples[..6]);
+    let [zero, one] = [0, 1].map(|task| learner.predict_all_in(task, &images).unwrap());
+    for (zero, one) in zero.iter().zip(&one) {
+        assert_eq!((probability(zero, 2), probability(one, 0)), (0.0, 0.0));
+        assert!(probability(zero, 1) > 0.0 && probability(one, 1) > 0.0);
+        assert_ne!(probability(zero, 1), probability(one, 1));
+    }
+    assert!(learner.predict_all(&images).unwrap().iter().all(|answer| answer.probabilities.len() == 3));
 }

@@ -41,7 +41,8 @@ fn compared(comparison: &Comparison) -> String {
     text + &format!("{}\n", notes.join("  \n"))
 }
 
-fn pipes(table: &Table) -> String {
+/// One table with what has to be said below it.
+pub fn pipes(table: &Table) -> String {
     // Notes can name groups, and a label may hold anything.
     let notes: Vec<String> = table.footnotes.iter().map(|note| escape(note)).collect();
     lines(table) + &format!("\n{}\n", notes.join("  \n"))

@@ -36,6 +36,13 @@ pub fn export(report: &Report, width: usize, colour: bool) -> String {
     blocks.join("\n")
 }
 
+/// One table with what has to be said below it.
+pub fn table(table: &Table, width: usize, colour: bool) -> String {
+    let page = Page { width: width.max(LEAST_WIDTH), colour };
+    let notes = table.footnotes.iter().map(|note| page.paragraph(note, FAINT));
+    std::iter::once(page.table(table)).chain(notes).collect()
+}
+
 struct Page {
     width: usize,
     colour: bool,

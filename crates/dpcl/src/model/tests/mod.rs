@@ -8,6 +8,7 @@ mod average;
 mod evaluation;
 mod exchanged;
 mod held;
+mod mapped;
 mod shifted;
 mod tracked;
 mod watched;
