@@ -12,13 +12,14 @@ pub mod rebuild;
 mod refresh;
 pub mod replay;
 
+use objective::Asked;
 pub use objective::Objective;
-pub(crate) use objective::{Asked, group_loss};
+pub(crate) use objective::{group_loss, rows_loss};
 pub use replay::{Replay, Training};
 
 use double::DoublePerturbation;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use burn::tensor::Tensor;
 use dpcl_report::record::Parameters;
@@ -30,7 +31,7 @@ use crate::{
     error::Result,
     memory::{Memory, Place, Sample},
     method::{Arrival, Core, Method, Step, scores},
-    model::{Pass, cross_entropy, mixed_cross_entropy},
+    model::Pass,
     state::{Persist, State},
     stream::Due,
 };
@@ -214,8 +215,15 @@ pub fn forward(pass: &mut Pass, batch: &Batch) -> Tensor<3> {
 
 /// Mean cross-entropy of a batch, in CutMix form where it was cut and mixed.
 pub fn batch_loss(logits: Tensor<3>, batch: &Batch) -> Tensor<1> {
-    match &batch.mix {
-        Some(mix) => mixed_cross_entropy(logits, &batch.labels, &batch.partners(mix), mix.coefficient),
-        None => cross_entropy(logits, &batch.labels),
+    let rows = batch.labels.len();
+    let groups = batch.groups();
+    if groups.len() < 2 {
+        return rows_loss(logits, batch, 0..rows);
     }
+    let share = |group: Range<usize>| {
+        let share = group.len() as f64 / rows as f64;
+        group_loss(logits.clone(), batch, group).mul_scalar(share)
+    };
+    let shares = groups.into_iter().map(share);
+    shares.reduce(|sum, loss| sum + loss).expect("there are two groups or more")
 }
