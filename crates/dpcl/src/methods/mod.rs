@@ -7,6 +7,7 @@ mod bic;
 mod clib;
 mod der_plus_plus;
 mod dpcl;
+mod dro;
 mod er;
 mod er_ace;
 mod er_cpr;
@@ -93,6 +94,7 @@ pub static METHODS: &[MethodInfo] = &[
     der_plus_plus::INFO,
     mir::INFO,
     nfm::INFO,
+    dro::INFO,
     clib::INFO,
     bic::INFO,
     ewc_plus_plus::INFO,

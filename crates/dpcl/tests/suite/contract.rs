@@ -27,6 +27,7 @@ every_method! {
     der_plus_plus: "der++",
     mir: "mir",
     nfm: "nfm",
+    dro: "dro",
     clib: "clib",
     bic: "bic",
     ewc_plus_plus: "ewc++",

@@ -9,6 +9,7 @@ mod data_files;
 mod dpcl_disagreement;
 mod dpcl_method;
 mod dpcl_readings;
+mod evolution;
 mod faults;
 mod licences;
 mod quarters;
