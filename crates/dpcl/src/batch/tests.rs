@@ -84,6 +84,7 @@ fn halves_that_are_apart_have_boxes_and_partners_of_their_own() {
     let mut batcher = Batcher { cutmix: CutMix { probability: 0.5, alpha: 1.0 }, ..batcher() };
     let mut memory = memory();
     let stream = [bytes(0, 3), bytes(255, 4)];
+    let ends = |batch: &Batch| batch.groups().iter().map(|group| group.end).collect::<Vec<usize>>();
     let (mut met, mut alike) = ([0; 4], 0);
     for _ in 0..200 {
         let batch = batcher.make(&stream, &recipe.draw(&mut memory));
@@ -91,7 +92,7 @@ fn halves_that_are_apart_have_boxes_and_partners_of_their_own() {
         let kind = usize::from(rows.contains(&(0..2))) + 2 * usize::from(rows.contains(&(2..5)));
         met[kind] += 1;
         assert_eq!(rows.len(), [0, 1, 1, 2][kind], "{rows:?}");
-        assert_eq!(batch.groups(), if kind == 0 { vec![0..5] } else { vec![0..2, 2..5] });
+        assert_eq!(ends(&batch), if kind == 0 { vec![5] } else { vec![2, 5] });
         if let [stream, memory] = batch.mixes.as_slice() {
             alike += usize::from(stream.area == memory.area);
         }
@@ -107,7 +108,7 @@ fn halves_that_are_apart_have_boxes_and_partners_of_their_own() {
     assert!(met.iter().all(|count| (25..80).contains(count)), "each half by chance of its own: {met:?}");
 
     let alone = batcher.make(&stream, &recipe.draw(&mut Memory::new("none", 0, 1).unwrap()));
-    assert_eq!(alone.groups(), [0..2]);
+    assert_eq!(ends(&alone), [2]);
 }
 
 #[test]

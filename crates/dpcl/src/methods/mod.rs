@@ -13,6 +13,7 @@ mod er_ace;
 mod er_cpr;
 mod ewc_plus_plus;
 mod finetune;
+mod fs_dgpm;
 mod gdumb;
 mod joint;
 mod mir;
@@ -98,6 +99,7 @@ pub static METHODS: &[MethodInfo] = &[
     clib::INFO,
     bic::INFO,
     ewc_plus_plus::INFO,
+    fs_dgpm::INFO,
     gdumb::INFO,
     finetune::INFO,
     joint::INFO,

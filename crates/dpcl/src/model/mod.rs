@@ -16,6 +16,7 @@ mod pass;
 #[cfg(test)]
 mod tests;
 mod weights;
+mod windows;
 
 pub use adam::{Adam, Follow};
 pub use architecture::{Architecture, Family, Layer, MODELS, ModelInfo};

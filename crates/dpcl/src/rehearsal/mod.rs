@@ -69,8 +69,8 @@ pub trait Rehearse: Persist + Send + Sync {
     /// The memory was chosen anew at a task end: what was stored with samples by their slots no longer goes with them.
     fn refilled(&mut self, _memory: &Memory) {}
 
-    /// A task ended; only for methods that are told.
-    fn task_end(&mut self, _core: &Core) {}
+    /// A task ended, and the memory is as it was left then; only for methods that are told.
+    fn task_end(&mut self, _core: &Core, _memory: &Memory) {}
 
     /// Its perturbed activations and heads, for methods that hold them; these then answer, are counted and are checked.
     fn double(&self) -> Option<&DoublePerturbation> {
@@ -153,7 +153,7 @@ impl<R: Rehearse> Method for Rehearsal<R> {
     }
 
     fn task_end(&mut self, core: &mut Core) -> Result<()> {
-        self.own.task_end(core);
+        self.own.task_end(core, &self.replay.memory);
         self.replay.task_end(core, &mut self.own);
         Ok(())
     }

@@ -210,8 +210,8 @@ fn every_rate_serves_every_method_that_measures_what_it_follows() {
     }
     refused.sort_unstable();
     let one_head = [
-        "bic", "clib", "der++", "dro", "er", "er-ace", "er-cpr", "ewc++", "finetune", "gdumb", "joint",
-        "mir", "nfm",
+        "bic", "clib", "der++", "dro", "er", "er-ace", "er-cpr", "ewc++", "finetune", "fs-dgpm", "gdumb",
+        "joint", "mir", "nfm",
     ];
     let nothing_measured = ["finetune", "gdumb", "joint"].map(|method| ("clib", method));
     let expected: Vec<_> =

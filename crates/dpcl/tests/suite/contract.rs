@@ -31,6 +31,7 @@ every_method! {
     clib: "clib",
     bic: "bic",
     ewc_plus_plus: "ewc++",
+    fs_dgpm: "fs-dgpm",
     gdumb: "gdumb",
     finetune: "finetune",
     joint: "joint",

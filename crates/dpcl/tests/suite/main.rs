@@ -15,4 +15,5 @@ mod licences;
 mod quarters;
 mod resume;
 mod small;
+mod subspaces;
 mod tidy;
