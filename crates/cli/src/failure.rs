@@ -108,8 +108,12 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
 
 fn code(error: &anyhow::Error) -> u8 {
     use dpcl::Error as E;
+    use dpcl_report::Error as R;
     for cause in error.chain() {
         if cause.is::<Usage>() {
+            return USAGE;
+        }
+        if let Some(R::UnknownName { .. } | R::Ambiguous { .. }) = cause.downcast_ref() {
             return USAGE;
         }
         match cause.downcast_ref::<E>() {
@@ -119,6 +123,7 @@ fn code(error: &anyhow::Error) -> u8 {
                 | E::UnknownKey { .. }
                 | E::UnknownName { .. }
                 | E::OtherConfig { .. }
+                | E::FromWithTasks { .. }
                 | E::BadInstructionSet(_),
             ) => return USAGE,
             Some(E::Interrupted) => return INTERRUPTED,

@@ -99,7 +99,7 @@ fn argument(key: &Key) -> Option<Arg> {
         Kind::Count => valued(argument).value_parser(value_parser!(u32)),
         Kind::Number => valued(argument).value_parser(value_parser!(f64)),
         Kind::Path => valued(argument).value_parser(value_parser!(PathBuf)),
-        Kind::Choice(names) => valued(argument).value_parser(one_of(names)),
+        Kind::Choice(names) => valued(argument).value_parser(one_of(names, key.old_values)),
         Kind::Text | Kind::Numbers(_) | Kind::Counts => valued(argument),
     })
 }
@@ -107,18 +107,15 @@ fn argument(key: &Key) -> Option<Arg> {
 /// Takes one of the names that a kind of value has.
 pub fn choice<T: dpcl::config::Value>() -> PossibleValuesParser {
     match T::kind() {
-        Kind::Choice(names) => one_of(&names),
-        _ => one_of(&[]),
+        Kind::Choice(names) => one_of(&names, &[]),
+        _ => one_of(&[], &[]),
     }
 }
 
-/// Takes one of these names, or an old one of a memory.
-fn one_of(names: &[&'static str]) -> PossibleValuesParser {
-    let old_names = |name: &str| {
-        let scheme = dpcl::memory::SCHEMES.iter().find(|info| info.name == name);
-        scheme.map_or(&[][..], |info| info.old_names)
-    };
-    PossibleValuesParser::new(names.iter().map(|name| PossibleValue::new(*name).aliases(old_names(name))))
+/// Takes one of these names, or an old one: `old` has each with the name it has today.
+fn one_of(names: &[&'static str], old: &[(&'static str, &'static str)]) -> PossibleValuesParser {
+    let once = |name: &'static str| old.iter().filter(move |(_, today)| *today == name).map(|(old, _)| *old);
+    PossibleValuesParser::new(names.iter().map(|name| PossibleValue::new(*name).aliases(once(name))))
 }
 
 fn methods_argument() -> Arg {

@@ -11,7 +11,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dpcl::{Config, Learner, Shape, data, random::Random};
+use dpcl::{Config, Learner, Random, Shape, data};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = match std::env::args_os().nth(1) {

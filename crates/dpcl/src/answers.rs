@@ -27,6 +27,15 @@ impl Scores {
         best
     }
 
+    /// The answer of logits that some of `classes` have, each with its class: of several for one class the largest counts,
+    /// and a class without any has probability 0.
+    pub fn of_columns(classes: usize, columns: impl IntoIterator<Item = (usize, f32)>) -> Self {
+        let mut logits = vec![f32::MIN; classes];
+        columns.into_iter().for_each(|(class, logit)| logits[class] = logits[class].max(logit));
+        softmax(&mut logits);
+        Self::of(&[logits.into_iter().map(f64::from).collect()])
+    }
+
     /// Several voters' distributions over the same classes, taken together.
     pub fn of(voters: &[Vec<f64>]) -> Self {
         let mean = mean(voters.iter().map(Vec::as_slice));
@@ -115,6 +124,16 @@ fn softmax(logits: &mut [f32]) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_largest_of_several_logits_counts_and_a_class_without_any_is_out() {
+        let answer = Scores::of_columns(3, [(2, 1.0), (0, -1.0), (2, -5.0), (0, 3.0_f32.ln() + 1.0)]);
+        assert!(
+            (answer.probabilities[0] - 0.75).abs() < 1e-6 && (answer.probabilities[2] - 0.25).abs() < 1e-6
+        );
+        assert_eq!((answer.probabilities[1], answer.best(), answer.disagreement), (0.0, 0, 0.0));
+        assert_eq!(Scores::of_columns(2, []).probabilities, [0.5, 0.5], "nothing is known of either");
+    }
 
     #[test]
     fn hand_worked_disagreements() {

@@ -11,14 +11,14 @@
 //! | `__metadata__.version` | version of this layout, `1` |
 //! | `__metadata__.program`, `.isa` | version of the program and instruction set of the kernels that wrote it |
 //! | `__metadata__.shape` | size of the images, JSON |
-//! | `__metadata__.config` | the resolved configuration, TOML |
+//! | `__metadata__.config` | the checked configuration, TOML |
 //! | `__metadata__.classes` | names of the data set's classes that number labels refer to, JSON; empty for other labels |
 //! | `__metadata__.values` | counters, labels, generators, histories by dotted name, JSON |
 //! | `__metadata__.run` | where a run stood, JSON; absent from learners saved by hand |
 //! | `core.model.encoder.*` | `stem`, `group1.block0`, …: `conv1.weight` [out, in, kernel, kernel], `bn1.weight`, `.bias`, `.running_mean`, `.running_var`, `shortcut.conv.weight`, … in PyTorch's layouts |
 //! | `core.model.heads.weight`, `.bias` | heads, one after the other: [heads · classes, features] |
 //! | `core.model.optimiser.first.*`, `.second.*` | Adam's moments, in the layout the program works in |
-//! | `method.*` | what the method keeps: `method.memory.images`, `method.buffer.images` [count, height, width, 3], … |
+//! | `method.*` | what the method keeps: `method.memory.images`, `method.arrivals.images` [count, height, width, 3], … |
 //! | `checksum` | the last 32 bytes: MD5 of everything before the arrays, then MD5 of everything before `checksum` |
 //!
 //! Arrays of floats come first, then arrays of bytes, each by name, so that all are aligned. `format`, `version` and
@@ -61,7 +61,7 @@ pub const VERSION: u32 = 1;
 /// Everything in a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
-    /// The resolved configuration of the learner.
+    /// The checked configuration of the learner.
     pub config: Config,
     /// Size of the images it takes.
     pub shape: Shape,

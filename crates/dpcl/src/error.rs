@@ -199,6 +199,15 @@ pub enum Error {
         method: String,
     },
 
+    /// A learner taken further with a method that learns by tasks.
+    #[error(
+        "configuration key `from`: `{method}` is told task ids, and those of the new stream begin at 0 again"
+    )]
+    FromWithTasks {
+        /// The method.
+        method: String,
+    },
+
     /// A prediction was asked for before any class was met.
     #[error("nothing has been learned yet, so there is no class to answer with")]
     NoClassYet,
@@ -280,6 +289,9 @@ impl Error {
             Self::LossNotFinite { .. } => Some("lower `lr`, or look for damaged images".into()),
             Self::NoTask { .. } => {
                 Some("say it with `Learner::observe_in`, or use a method that needs no task ids".into())
+            }
+            Self::FromWithTasks { .. } => {
+                Some("begin without `--from`, or take it further with a method that needs no task ids".into())
             }
             Self::NoClassYet => Some("call `observe` with at least one labelled image first".into()),
             Self::WrongShape { .. } => Some("resize the image, or make a learner of that shape".into()),

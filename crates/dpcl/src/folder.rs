@@ -8,6 +8,8 @@ mod claim;
 pub use checkpoints::{CHECKPOINT_FOLDER, Every, Keeper};
 pub use claim::Claim;
 
+pub use crate::disk::write_whole;
+
 use std::{
     fs::{self, File, OpenOptions},
     io::{BufWriter, Seek, SeekFrom, Write},
@@ -21,7 +23,7 @@ use dpcl_report::{
 
 use crate::{
     config::{Config, Role, Setup, role_of},
-    disk::{sync_folder_of, write_whole},
+    disk::sync_folder_of,
     error::{Error, Result},
 };
 

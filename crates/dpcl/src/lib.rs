@@ -11,7 +11,7 @@
 //! | open images | [`data`] |
 //! | lay out a stream of tasks | [`stream`] |
 //! | learn a whole stream and evaluate on the way | [`Run`], with [`Watch`] or in a [`folder`] |
-//! | see what can be named | [`methods::all`], [`memory::SCHEMES`], [`rate::RATES`], [`model::MODELS`], [`data::list`] |
+//! | see what can be named | [`methods::all`], [`data::list`], [`names`]: networks, memories, rates |
 //! | write a method of one's own | [`method`], [`methods::register`], [`contract`] |
 //! | measure speed | [`mod@bench`] |
 //!
@@ -55,7 +55,7 @@ pub mod config;
 pub mod contract;
 pub mod data;
 pub mod device;
-pub mod disk;
+mod disk;
 pub mod error;
 mod eval;
 pub mod folder;
@@ -63,17 +63,18 @@ pub mod folder;
 #[path = "../tests/inner/mod.rs"]
 mod inner;
 pub mod learner;
-pub mod memory;
+mod memory;
 pub mod method;
 pub mod methods;
-pub mod model;
+mod model;
+pub mod names;
 mod perturb;
 mod process;
-pub mod random;
-pub mod rate;
+mod random;
+mod rate;
 mod rehearsal;
 pub mod run;
-pub mod state;
+mod state;
 pub mod stream;
 mod weights_file;
 
@@ -82,4 +83,5 @@ pub use config::{Config, Settings, Setup};
 pub use data::Image;
 pub use error::{Error, Result};
 pub use learner::{Label, Learner, Observation, Prediction, Shape};
+pub use random::Random;
 pub use run::{Progress, Run, Watch};

@@ -11,8 +11,9 @@
 //! | what | where |
 //! |---|---|
 //! | samples, and how batches are made of them | [`Sample`], [`Batch`], [`Recipe`], [`Batcher`] |
-//! | what is kept, and numbers kept with it | [`Memory`], [`Place`], [`SlotVectors`] |
-//! | the network | [`Model`], [`Pass`], [`Outcome`], [`Shift`], [`LayerView`], [`Network`], [`Weights`], [`Adam`] |
+//! | what is kept, and numbers kept with it | [`Memory`], [`Scheme`], [`Place`], [`SlotVectors`] |
+//! | how fast to learn | [`Rate`], [`configured_rate`] |
+//! | the network | [`Model`], [`Pass`], [`Outcome`], [`Shift`], [`LayerView`], [`Network`], [`Norms`], [`Weights`], [`Architecture`] |
 //! | losses | [`batch_loss`], [`cross_entropy`], [`distillation`], … |
 //! | perturbed activations and heads | [`DoublePerturbation`], [`DoubleKeys`] |
 //! | answers | [`Scores`], [`scores`] |
@@ -24,22 +25,23 @@ pub use crate::{
     answers::{Scores, Votes},
     batch::{Batch, Batcher, Candidates, Recipe},
     config::{OwnKeys, Setup},
-    memory::{Memory, Place, Sample, SlotVectors},
+    memory::{Chance, Drawn, Memory, Offer, Place, Sample, Samples, Scheme, SlotVectors, View},
     methods::{MethodInfo, REHEARSAL},
     model::{
-        Adam, Change, Encoder, Gradients, Growth, Heads, LayerView, Model, Network, Outcome, Pass, Shift,
-        Watch, Weights, cross_entropy, cross_entropy_rows, distillation, divergence, floats, matrix,
-        mean_entropy, mixed_cross_entropy, stored_distance,
+        Adam, Architecture, Average, Change, Encoder, FileLayout, Gradients, Growth, Heads, Layer, LayerView,
+        Model, Network, Norms, Outcome, Pass, Shift, Watch, Weight, Weights, cross_entropy,
+        cross_entropy_rows, distillation, divergence, floats, matrix, mean_entropy, mixed_cross_entropy,
+        stored_distance,
     },
     random::Random,
-    rate::Rate,
+    rate::{Rate, build as configured_rate},
     rehearsal::{
         Objective, Rehearsal, Rehearse, Replay, Training, batch_loss,
         double::{DoubleKeys, DoublePerturbation},
         forward,
         offline::Offline,
     },
-    state::{Persist, State},
+    state::{Array, Elements, Persist, State},
 };
 use burn::tensor::Tensor;
 pub use dpcl_report::record::Parameters;
@@ -175,6 +177,11 @@ pub trait Method: Persist + Send + Sync {
     /// How many linear heads the network needs.
     fn heads(&self) -> usize {
         1
+    }
+
+    /// How many classes it can answer with: those of the network's heads, unless it keeps heads of its own.
+    fn classes(&self, core: &Core) -> usize {
+        core.model.heads().classes()
     }
 
     /// Refuses a loaded state that does not go with the network, which `load` does not see.

@@ -6,6 +6,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use crate::error::{Error, Result};
 
@@ -73,7 +74,7 @@ pub struct State {
     /// Arrays by dotted name, shared: parts of a state are looked at without copying them.
     pub arrays: BTreeMap<String, Arc<Array>>,
     /// Everything else by dotted name.
-    pub values: BTreeMap<String, serde_json::Value>,
+    pub values: BTreeMap<String, Value>,
 }
 
 impl State {
@@ -93,6 +94,19 @@ impl State {
             key: key.to_owned(),
             problem: format!("cannot be read: {error}"),
         })
+    }
+
+    /// Reads back a value in which every whole number counts something.
+    ///
+    /// # Errors
+    /// As for [`State::get`], and for a count from where counting on would not be exact in floating point, or overflow.
+    pub fn get_counted<T: DeserializeOwned>(&self, key: &str) -> Result<T> {
+        let value = self.values.get(key).ok_or_else(|| missing(key))?;
+        if let Some(count) = largest_count(value).filter(|&count| count > MOST_COUNTED) {
+            let problem = format!("counts {count}, which nobody lived to see");
+            return Err(Error::BadState { key: key.to_owned(), problem });
+        }
+        self.get(key)
     }
 
     /// Stores an array.
@@ -156,6 +170,19 @@ impl State {
     }
 }
 
+/// Counts are exact in floating point up to here, and nothing that adds to them overflows.
+const MOST_COUNTED: u64 = 1 << 53;
+
+/// The largest whole number anywhere in a value.
+fn largest_count(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => number.as_u64(),
+        Value::Array(values) => values.iter().filter_map(largest_count).max(),
+        Value::Object(entries) => entries.values().filter_map(largest_count).max(),
+        Value::Null | Value::Bool(_) | Value::String(_) => None,
+    }
+}
+
 fn missing(key: &str) -> Error {
     Error::BadState { key: key.to_owned(), problem: "is missing".into() }
 }
@@ -174,6 +201,7 @@ fn wrong_form(key: &str, array: &Array, shape: &[usize]) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     struct Counter(u64);
 
@@ -199,6 +227,23 @@ mod tests {
         state.load_part("a", &mut restored).unwrap();
         assert_eq!(restored.0, 3);
         assert_eq!(state.part("ab").floats("weights", &[2]).unwrap(), [4.0, 0.5]);
+    }
+
+    #[test]
+    fn counts_that_nobody_lived_to_see_are_refused_wherever_they_stand() {
+        let most = 1_u64 << 53;
+        let read = |value: Value| {
+            let mut state = State::default();
+            state.put("counts", &value);
+            state.get_counted::<Value>("counts").map_err(|error| error.to_string())
+        };
+        for value in [json!(most), json!([0, most]), json!({ "a": [most], "b": -1, "c": 1e300, "d": null })] {
+            assert_eq!(read(value.clone()), Ok(value));
+        }
+        for value in [json!(most + 1), json!([0, u64::MAX]), json!({ "a": 1, "b": [[most + 1]] })] {
+            let refused = read(value).unwrap_err();
+            assert!(refused.contains("`counts` counts") && refused.contains("nobody lived"), "{refused}");
+        }
     }
 
     #[test]

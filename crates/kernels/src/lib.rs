@@ -16,6 +16,7 @@ mod batch_norm;
 mod batch_norm_backward;
 mod block;
 mod correlate;
+mod depthwise;
 mod evaluate;
 mod extension;
 mod geometry;
@@ -207,6 +208,15 @@ pub fn max_pool(x: Tensor<4>) -> Tensor<4> {
         return stock::max_pool(x);
     }
     Tensor::from_dispatch(<Dispatch as Kernels>::max_pool(x.into_dispatch()))
+}
+
+/// `x` plus its 3×3 convolution with zeros around it, every channel with a kernel of its own, differentiable. `x` [batch,
+/// height, width, channels], `kernel` [9, channels], a row for each kernel row and column.
+pub fn depthwise_add(x: Tensor<4>, kernel: Tensor<2>) -> Tensor<4> {
+    if !has_kernels(&x) {
+        return stock::depthwise_add(x, kernel);
+    }
+    Tensor::from_dispatch(<Dispatch as Kernels>::depthwise_add(x.into_dispatch(), kernel.into_dispatch()))
 }
 
 /// Mean over height and width, [batch, height, width, channels] → [batch, channels], differentiable.

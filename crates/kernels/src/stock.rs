@@ -77,6 +77,14 @@ pub fn max_pool(x: Tensor<4>) -> Tensor<4> {
     max_pool2d(x.permute([0, 3, 1, 2]), options).permute([0, 2, 3, 1])
 }
 
+/// `x` plus its 3×3 convolution, channel by channel; see [`crate::depthwise_add`].
+pub fn depthwise_add(x: Tensor<4>, kernel: Tensor<2>) -> Tensor<4> {
+    let [_, _, _, channels] = x.dims();
+    let weight = kernel.reshape([3, 3, 1, channels]).permute([3, 2, 0, 1]);
+    let options = ConvOptions::new([1; 2], [1; 2], [1, 1], channels);
+    x.clone() + conv2d(x.permute([0, 3, 1, 2]), weight, None, options).permute([0, 2, 3, 1])
+}
+
 /// Mean over height and width: [batch, height, width, channels] → [batch, channels].
 pub fn average_pool(x: Tensor<4>) -> Tensor<2> {
     let [batch, height, width, channels] = x.dims();

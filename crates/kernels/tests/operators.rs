@@ -215,6 +215,32 @@ fn pools_agree_with_stock_operators() {
 }
 
 #[test]
+fn channels_convolved_by_themselves_agree_with_stock_operators() {
+    for shape in [[1, 5, 7, 1], [2, 8, 8, 20], [3, 1, 4, 33]] {
+        for constant in [None, Some(0), Some(1)] {
+            let [found, expected] = [dpcl_kernels::depthwise_add, stock::depthwise_add].map(|convolve| {
+                let (mut x, mut kernel) = (tensor(shape, 0.2), tensor([9, shape[3]], 0.9));
+                if constant != Some(0) {
+                    x = x.autodiff().require_grad();
+                }
+                if constant != Some(1) {
+                    kernel = kernel.autodiff().require_grad();
+                }
+                let y = convolve(x.clone(), kernel.clone());
+                let gradients = (y.clone() * tensor(shape, 4.2).autodiff()).sum().backward();
+                [Some(floats(y.inner())), x.grad(&gradients).map(floats), kernel.grad(&gradients).map(floats)]
+            });
+            for (at, (found, expected)) in found.into_iter().zip(expected).enumerate() {
+                assert_eq!(found.is_some(), expected.is_some(), "{at} of {shape:?}");
+                if let (Some(found), Some(expected)) = (found, expected) {
+                    assert_near(&found, &expected, &format!("{at} of {shape:?} without {constant:?}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn linear_agrees_with_stock_operators() {
     for (rows, features, outputs) in [(1, 1, 1), (3, 7, 5), (16, 160, 100)] {
         let [found, expected] = [true, false].map(|ours| {

@@ -46,6 +46,26 @@ pub enum Error {
         folders: Vec<PathBuf>,
     },
 
+    /// A row or a metric is asked for by a name that nothing has.
+    #[error("there is no {kind} called `{name}`")]
+    UnknownName {
+        /// What it should be the name of.
+        kind: &'static str,
+        /// The name.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+
+    /// A row is asked for by what several names begin with.
+    #[error("several rows begin with `{name}`")]
+    Ambiguous {
+        /// What they begin with.
+        name: String,
+        /// Their names.
+        found: Vec<String>,
+    },
+
     /// A document asks for a table that cannot be made.
     #[error("{}, line {line}: {problem}", path.display())]
     Directive {
@@ -75,6 +95,12 @@ impl Error {
                 _ => None,
             },
             Self::BadRecord { hint, .. } | Self::Directive { hint, .. } => Some(hint.clone()),
+            // The names of rows may hold commas.
+            Self::UnknownName { kind, known, .. } if known.is_empty() => {
+                Some(format!("there is no {kind} at all: no run has finished"))
+            }
+            Self::UnknownName { kind, known, .. } => Some(format!("known {kind}s: {}", known.join("; "))),
+            Self::Ambiguous { found, .. } => Some(format!("give the whole name: {}", found.join("; "))),
             Self::NewerFormat { .. } => Some("update the program, or use the version that wrote it".into()),
             Self::NoRecords { .. } => {
                 Some("give the folder a run was told to write to (`--out`), or one inside it".into())

@@ -7,6 +7,16 @@ pub fn percent(share: f64) -> String {
     format!("{:.2}", (share * 1e4).round() / 1e2 + 0.0)
 }
 
+/// A difference of 0.0312 as `+3.12`, one of -0.0312 as `−3.12`, with a minus as wide as the plus.
+pub fn signed(share: f64) -> String {
+    let text = percent(share.abs());
+    match share {
+        _ if text == "0.00" => text,
+        share if share < 0.0 => format!("−{text}"),
+        _ => format!("+{text}"),
+    }
+}
+
 /// 0.5312 as `53.1`, for documents: a second decimal is less than one test image in most of them.
 pub fn tenths(share: f64) -> String {
     // Counts of images often end on exactly half a tenth; the nudge rounds all of these the same way.
@@ -76,6 +86,7 @@ mod tests {
         assert_eq!(percent(1.0), "100.00");
         assert_eq!(percent(-0.000_001), "0.00");
         assert_eq!(percent(-0.125), "-12.50");
+        assert_eq!([0.0312, -0.0312, -0.000_01].map(signed), ["+3.12", "−3.12", "0.00"]);
         assert_eq!([0.5312, 0.338_75, -0.000_01].map(tenths), ["53.1", "33.9", "0.0"]);
     }
 

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::metrics::{AccuracyMatrix, metrics};
-use crate::old_records;
+use crate::metrics::{AccuracyMatrix, metrics, unaveraged};
 use crate::read::Record;
 use crate::record::{Event, Metrics, RunResult};
+use crate::{later_keys, old_records};
 
 /// Dotted keys and their values as text.
 type Config = BTreeMap<String, String>;
@@ -28,6 +28,8 @@ pub struct Run {
     pub metrics: Metrics,
     /// Accuracy on each task after each task.
     pub matrix: AccuracyMatrix,
+    /// Whether it is what the weights that learn would have answered, beside the run in which their average did.
+    pub is_unaveraged: bool,
 }
 
 impl Run {
@@ -37,7 +39,19 @@ impl Run {
         old_records::complete(&mut result, &record.config);
         let metrics = metrics(&record.events);
         let matrix = AccuracyMatrix::of(&record.events);
-        Some(Self { record, result, metrics, matrix })
+        Some(Self { record, result, metrics, matrix, is_unaveraged: false })
+    }
+
+    /// The run as if the weights that learn had answered, under a label of its own and at the same cost; `None` where
+    /// they did.
+    pub fn unaveraged(&self) -> Option<Self> {
+        let events = unaveraged(&self.record.events)?;
+        let mut run = Self { is_unaveraged: true, ..self.clone() };
+        (run.metrics, run.matrix) = (metrics(&events), AccuracyMatrix::of(&events));
+        run.record.events = events;
+        run.result.metrics = run.metrics;
+        run.result.label.push_str(", unaveraged");
+        Some(run)
     }
 
     /// Whether the record itself said which setting and group it belongs to.
@@ -139,6 +153,7 @@ pub fn sort(mut runs: Vec<Run>) -> (Vec<Setting>, Vec<String>) {
     if runs.iter().any(Run::speaks_for_itself) {
         runs.iter_mut().for_each(|run| old_records::renew(&mut run.result));
     }
+    later_keys::complete(&mut runs);
     let mut notes = Vec::new();
     let mut settings: Named<Named<Vec<Run>>> = BTreeMap::new();
     for run in runs {

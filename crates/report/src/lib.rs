@@ -12,6 +12,7 @@
 
 use std::path::PathBuf;
 
+pub mod against;
 pub mod costs;
 pub mod curves;
 pub mod error;
@@ -19,6 +20,7 @@ mod export;
 pub mod format;
 pub mod group;
 mod html;
+mod later_keys;
 pub mod metrics;
 mod old_records;
 pub mod read;
@@ -26,6 +28,7 @@ pub mod record;
 pub mod reproduce;
 pub mod seal;
 pub mod statistics;
+pub mod student;
 pub mod table;
 pub mod uncertainty;
 mod unfinished;
@@ -46,6 +49,7 @@ pub struct Report {
     pub unfinished: Vec<Unfinished>,
     /// What a reader of the numbers should know about the records.
     pub notes: Vec<String>,
+    compared: Option<against::Compared>,
 }
 
 /// Reads every record in the given folders or below them.
@@ -56,6 +60,15 @@ pub fn load(folders: &[PathBuf]) -> Result<Report> {
 impl Report {
     /// Sorts records that were already read.
     pub fn new(records: Vec<Record>) -> Self {
+        Self::of(records, false)
+    }
+
+    /// The same with one row more for each run whose average answers: that of the weights that learn.
+    pub fn with_unaveraged(records: Vec<Record>) -> Self {
+        Self::of(records, true)
+    }
+
+    fn of(records: Vec<Record>, unaveraged: bool) -> Self {
         let (mut runs, mut unfinished, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for record in records {
             let left = Unfinished::of(&record);
@@ -64,15 +77,22 @@ impl Report {
                     notes.extend(disagreement(&run));
                     notes.extend(left_out(&run));
                     notes.extend(altered(&run));
+                    let sibling = if unaveraged { run.unaveraged() } else { None };
                     runs.push(run);
+                    runs.extend(sibling);
                 }
                 None => unfinished.push(left),
             }
         }
         unfinished.sort_by_cached_key(|run: &Unfinished| (run.label.clone(), run.seed, run.path.clone()));
         let (settings, repeated) = group::sort(runs);
-        notes.extend(repeated);
-        Self { settings, unfinished, notes }
+        for note in repeated {
+            // A run and its sibling lie in one folder, of which one note is enough.
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        Self { settings, unfinished, notes, compared: None }
     }
 
     /// Aligned columns that fit in `width` characters; `colour` adds terminal styles.

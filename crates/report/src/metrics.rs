@@ -112,7 +112,7 @@ pub fn metrics(events: &[Event]) -> Metrics {
 }
 
 /// The events as they would be if the weights that learn answered instead of their average; `None` where they answer
-/// anyway.
+/// anyway. Answers that only the average gave (told task ids, or before a sample was learned) are left out.
 pub fn unaveraged(events: &[Event]) -> Option<Vec<Event>> {
     if !events.iter().any(|event| matches!(event, Event::Unaveraged { .. })) {
         return None;
@@ -120,7 +120,10 @@ pub fn unaveraged(events: &[Event]) -> Option<Vec<Event>> {
     let mut plain = Vec::with_capacity(events.len());
     for event in events {
         match event.clone() {
-            Event::Evaluation { .. } | Event::Uncertainty(_) => {}
+            Event::Evaluation { .. }
+            | Event::Uncertainty(_)
+            | Event::TaskAware { .. }
+            | Event::Online { .. } => {}
             Event::Unaveraged { samples, updates, kind, classes, uncertainty } => {
                 plain.push(Event::Evaluation { samples, updates, kind, classes });
                 plain.extend(uncertainty.map(Event::Uncertainty));

@@ -1,8 +1,8 @@
 //! Records from before a result said which setting and group it belongs to: the same is worked out from their
 //! configuration, so that old and new records of one configuration stand in one row.
 //!
-//! The lists are what keys were when records began to speak for themselves. A key that is added later gets a line in
-//! [`LATER_KEYS`]; nothing else here grows.
+//! The lists are what keys were when records began to speak for themselves, and nothing here grows: of a key that came
+//! after that, a record says itself what others stand for that lack it (`later_keys.rs`).
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ const RENAMED_KEYS: [(&str, &str); 4] = [
 /// Values that have another name today, with their keys.
 const RENAMED_VALUES: [(&str, &str, &str); 1] = [("memory_scheme", "rm", "balanced")];
 
-/// Keys that some records lack, each with the value that its absence stands for. Those of a method are missed only where
+/// Keys that some of these records lack, each with the value that its absence stands for. Those of a method are missed only where
 /// it has a table.
 const LATER_KEYS: [(&str, &str); 11] = [
     ("on_bad_image", "fail"),

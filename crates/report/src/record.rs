@@ -1,7 +1,7 @@
 //! What a run leaves on disk, as types: the interface between the learner that writes records, this crate that
 //! reads them, and other people's scripts.
 //!
-//! A run is a folder with `config.toml` (resolved), `events.jsonl` (one [`Event`] a line, flushed as it goes),
+//! A run is a folder with `config.toml` (checked, every key in it), `events.jsonl` (one [`Event`] a line, flushed as it goes),
 //! `result.json` (one [`RunResult`], written last) and `checkpoint/`. A file `lock` in it says nothing: the process
 //! that makes the run holds it locked.
 
@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// Version of the record layout; readers refuse a newer one.
 pub const FORMAT: u32 = 1;
 
-/// The resolved configuration of a run, in TOML. A comment line `# command: …` holds the command that made it.
+/// The checked configuration of a run, in TOML. A comment line `# command: …` holds the command that made it.
 pub const CONFIG_FILE: &str = "config.toml";
 /// The events of a run, one JSON object a line.
 pub const EVENTS_FILE: &str = "events.jsonl";
@@ -306,6 +306,10 @@ pub struct RunResult {
     /// Keys that say how it was learned: runs that differ here, or in the label, are not averaged.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub group: BTreeMap<String, String>,
+    /// Keys that came later than the first records, dotted, with the values that records without them stand for. Other
+    /// records are completed by it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: BTreeMap<String, String>,
     /// What every table with this run has to say of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Remark>,

@@ -23,10 +23,11 @@ pub struct Document {
 }
 
 /// Every document with measured tables.
-pub const DOCUMENTS: [Document; 3] = [
+pub const DOCUMENTS: [Document; 4] = [
     Document { template: "README.md", output: "README.md" },
     Document { template: "docs/reproduce.in.md", output: "REPRODUCE.md" },
     Document { template: "docs/readings.in.md", output: "docs/readings.md" },
+    Document { template: "docs/averaging.in.md", output: "docs/averaging.md" },
 ];
 
 impl Document {

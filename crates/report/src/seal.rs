@@ -75,6 +75,7 @@ mod tests {
             version: "0.1.0".into(),
             setting: BTreeMap::from([("tasks".into(), "5".into())]),
             group: BTreeMap::from([("lr".into(), BLANK.into())]),
+            absent: BTreeMap::new(),
             remarks: Vec::new(),
             checksum: String::new(),
         }

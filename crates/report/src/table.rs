@@ -139,7 +139,7 @@ pub struct Cell {
     pub mean: String,
     /// The deviation, for metrics over several seeds.
     pub deviation: Option<String>,
-    /// Whether no other row shows a better value.
+    /// Whether no other row shows a better value; of an outcome, whether it is decided.
     pub best: bool,
 }
 

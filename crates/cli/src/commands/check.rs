@@ -1,6 +1,6 @@
-//! `dpcl check`: what a configuration resolves to and what it will cost, without running it.
+//! `dpcl check`: what a configuration settles on and what it will cost, without running it.
 
-use dpcl::{Run, model::Architecture, stream::Arrivals};
+use dpcl::{Run, method::Architecture, stream::Arrivals};
 
 use crate::{
     failure,
@@ -9,7 +9,7 @@ use crate::{
     output,
 };
 
-/// Check a configuration and show what it resolves to
+/// Check a configuration and show what it settles on
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -22,16 +22,16 @@ pub struct Arguments {
 }
 
 const EXAMPLES: &str = "\
-Opens the data and lays out the stream, but learns nothing. The resolved
+Opens the data and lays out the stream, but learns nothing. The checked
 configuration goes to stdout, one for each label at its first seed; the summary
 goes to stderr.
 
 Examples:
   dpcl check my.toml                      is it right, and what is left open?
   dpcl check small --method er --memory 200
-  dpcl check small --method er > resolved.toml";
+  dpcl check small --method er > checked.toml";
 
-/// Resolves, opens, prints.
+/// Checks, opens, prints.
 pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
     let grid = grid::plan(&arguments.configs, &arguments.flags, &Wishes::default())?;
     let mut shown: Vec<(&std::path::Path, &str)> = Vec::new();
@@ -60,7 +60,7 @@ fn summary(planned: &Planned, run: &Run) -> anyhow::Result<String> {
     let updates = updates(samples, setup.batch, setup.updates);
     let slots = setup.memory;
     let image = run.dataset().size * run.dataset().size * 3;
-    let architecture = Architecture::named(&setup.model, setup.width, setup.bn_eps, setup.bn_momentum)?;
+    let architecture = setup.architecture()?;
     let heads = (setup.method.build)(setup)?.heads();
     let weights = weights(&architecture, heads, classes);
     let heads = if heads == 1 { String::new() } else { format!(" with {heads} heads") };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use dpcl::{Image, Learner, checkpoint::Checkpoint, data, disk, memory::Memory};
+use dpcl::{Image, Learner, checkpoint::Checkpoint, data, folder, method::Memory};
 use serde_json::{Map, Value, json};
 
 use super::list::Format;
@@ -51,7 +51,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
             let hint = "leave `--sheet` out, or give a checkpoint of a learner with a memory";
             return Err(Usage::with_hint("the memory holds no image to show", hint).into());
         };
-        disk::write_whole(path, &data::png(&sheet))?;
+        folder::write_whole(path, &data::png(&sheet))?;
         output::talk(format!("contact sheet: {}", path.display()));
     }
     Ok(failure::DONE)

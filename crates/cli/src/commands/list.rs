@@ -73,11 +73,11 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
             let all = dpcl::stream::Scenario::ALL;
             all.iter().map(|scenario| Entry::plain(scenario.name(), scenario.about())).collect()
         }
-        Kind::Models => dpcl::model::MODELS.iter().map(|info| Entry::plain(info.name, info.about)).collect(),
+        Kind::Models => dpcl::names::MODELS.iter().map(|info| Entry::plain(info.name, info.about)).collect(),
         Kind::Memories => {
-            dpcl::memory::SCHEMES.iter().map(|info| Entry::plain(info.name, info.about)).collect()
+            dpcl::names::SCHEMES.iter().map(|info| Entry::plain(info.name, info.about)).collect()
         }
-        Kind::Rates => dpcl::rate::RATES.iter().map(|info| Entry::plain(info.name, info.about)).collect(),
+        Kind::Rates => dpcl::names::RATES.iter().map(|info| Entry::plain(info.name, info.about)).collect(),
         Kind::Metrics => METRICS.iter().map(|(name, about)| Entry::plain(name, about)).collect(),
         Kind::Keys => keys(),
         Kind::Presets => {

@@ -6,10 +6,7 @@ use std::{
 };
 
 use anyhow::Context;
-use dpcl::{
-    disk,
-    folder::{Every, Status},
-};
+use dpcl::folder::{self, Every, Status};
 
 use crate::{
     conductor::{self, Asked, Outcome, Shares},
@@ -84,7 +81,7 @@ Examples:
   dpcl run --resume runs/small        go on where it stopped, arguments as then
   dpcl run --from otter.ckpt --dataset folder --data-dir new-photos
                                       a learner taken further on new classes
-`dpcl list` shows every name, `dpcl check` what a configuration resolves to.";
+`dpcl list` shows every name, `dpcl check` what a configuration settles on.";
 
 /// Makes the runs.
 pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
@@ -191,7 +188,7 @@ fn present(folders: &[PathBuf]) -> anyhow::Result<()> {
 /// Writes or replaces the page derived from a folder's records.
 pub fn write_page(folder: &Path, page: &str) -> anyhow::Result<PathBuf> {
     let path = folder.join("report.html");
-    disk::write_whole(&path, page.as_bytes()).context("cannot write the report")?;
+    folder::write_whole(&path, page.as_bytes()).context("cannot write the report")?;
     Ok(path)
 }
 

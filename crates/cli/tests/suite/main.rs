@@ -12,5 +12,6 @@ mod kill;
 mod learner;
 mod names;
 mod own_method;
+mod report;
 mod resume;
 mod support;

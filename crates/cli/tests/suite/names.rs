@@ -51,7 +51,7 @@ fn old_spellings_mean_todays_keys() {
 }
 
 #[test]
-fn every_preset_resolves() {
+fn every_preset_can_be_checked() {
     let place = Place::new();
     let json = place.say("list presets --format json").done().stdout;
     let presets: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
@@ -74,13 +74,23 @@ fn a_preset_is_copied_out_once() {
 }
 
 #[test]
-fn a_check_prints_a_configuration_that_resolves_to_itself() {
+fn a_check_prints_a_configuration_that_settles_on_itself() {
     let place = Place::new();
     let answer = place.say("check --method er --classes 4 --tasks 2 --updates 0.5 --width 4").done();
     insta::assert_snapshot!("check-summary", answer.stderr);
-    place.write("resolved.toml", &answer.stdout);
-    let again = place.say("check resolved.toml").done();
+    place.write("checked.toml", &answer.stdout);
+    let again = place.say("check checked.toml").done();
     assert_eq!(again.stdout, answer.stdout);
+}
+
+#[test]
+fn a_value_that_was_called_otherwise_is_taken_everywhere() {
+    let place = Place::new();
+    place.write("old.toml", "method = \"er\"\nmemory_scheme = \"rm\"\n");
+    for asked in ["--method er --memory-scheme rm", "--method er --set memory_scheme=rm", "old.toml"] {
+        let checked = place.say(&format!("check {asked}")).done().stdout;
+        assert!(checked.contains("memory_scheme = \"balanced\""), "{asked}: {checked}");
+    }
 }
 
 #[test]
@@ -99,11 +109,11 @@ fn flags_of_the_i_blurry_family_mean_the_same_keys() {
 fn files_flags_and_assignments_win_in_that_order() {
     let place = Place::new();
     place.write("mine.toml", "method = \"er\"\nmemory = 10\nbatch = 8\nlr = 0.5\n");
-    let resolved = place.say("check mine.toml --memory 20 --set lr=0.25 --set memory=30").done().stdout;
-    let resolved: toml::Table = resolved.parse().unwrap();
-    assert_eq!(resolved["batch"].as_integer(), Some(8));
-    assert_eq!(resolved["memory"].as_integer(), Some(30));
-    assert_eq!(resolved["lr"].as_float(), Some(0.25));
+    let checked = place.say("check mine.toml --memory 20 --set lr=0.25 --set memory=30").done().stdout;
+    let checked: toml::Table = checked.parse().unwrap();
+    assert_eq!(checked["batch"].as_integer(), Some(8));
+    assert_eq!(checked["memory"].as_integer(), Some(30));
+    assert_eq!(checked["lr"].as_float(), Some(0.25));
 }
 
 #[test]

@@ -166,6 +166,17 @@ fn a_sample_without_its_task_is_refused_and_others_never_hear_of_one() {
 }
 
 #[test]
+fn a_learner_is_not_taken_further_with_task_ids() {
+    register();
+    let refused = Config::from_toml("method = 'task-mask'\nfrom = 'some.ckpt'").unwrap().check().unwrap_err();
+    assert!(matches!(&refused, Error::FromWithTasks { method } if method == "task-mask"), "{refused:?}");
+    let told = refused.to_string();
+    assert!(told.contains("`from`") && told.contains("`task-mask`"), "{told}");
+    assert!(refused.hint().unwrap().contains("without `--from`"));
+    Config::from_toml("method = 'er'\nfrom = 'some.ckpt'").unwrap().check().unwrap();
+}
+
+#[test]
 fn the_example_is_the_whole_command() {
     // Examples are built beside the tests' own folder.
     let folder = Path::new(env!("CARGO_BIN_EXE_dpcl")).parent().unwrap().join("examples");

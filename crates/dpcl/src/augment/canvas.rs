@@ -2,9 +2,6 @@
 //!
 //! It knows pixels and look-up tables, not which changes exist or when they are made.
 
-#[cfg(test)]
-use crate::data::Image;
-
 /// One output byte for every input byte.
 pub(super) type Table = [u8; 256];
 
@@ -18,13 +15,6 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    #[cfg(test)]
-    /// Replaces the content by a copy of `image`.
-    pub fn load(&mut self, image: &Image) {
-        self.resize(image.height, image.width);
-        self.pixels.copy_from_slice(&image.pixels);
-    }
-
     /// Rows.
     pub fn height(&self) -> usize {
         self.height
@@ -88,4 +78,20 @@ impl Canvas {
 /// The table of a function of one byte.
 pub(super) fn table(function: impl Fn(u8) -> u8) -> Table {
     std::array::from_fn(|value| function(value as u8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Image;
+
+    impl Canvas {
+        /// A working copy of `image`.
+        pub fn of(image: &Image) -> Self {
+            let mut canvas = Self::default();
+            canvas.resize(image.height, image.width);
+            canvas.pixels.copy_from_slice(&image.pixels);
+            canvas
+        }
+    }
 }

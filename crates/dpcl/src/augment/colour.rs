@@ -138,9 +138,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn canvas(height: usize, width: usize, pixels: &[u8]) -> Canvas {
-        let mut canvas = Canvas::default();
-        canvas.load(&Image { height, width, pixels: pixels.into() });
-        canvas
+        Canvas::of(&Image { height, width, pixels: pixels.into() })
     }
 
     fn after(pixels: &[u8], change: impl Fn(&mut Canvas)) -> Vec<u8> {

@@ -122,9 +122,7 @@ mod tests {
     }
 
     fn loaded(rows: &[&[u8]]) -> Canvas {
-        let mut canvas = Canvas::default();
-        canvas.load(&image(rows));
-        canvas
+        Canvas::of(&image(rows))
     }
 
     fn greys(canvas: &Canvas) -> Vec<u8> {

@@ -33,6 +33,9 @@ impl Setup {
         if self.label.is_empty() || self.label.contains(['/', '\\']) || self.label.starts_with('.') {
             return Err(Error::bad_key("label", "must be a plain name: it becomes a folder"));
         }
+        if self.from.is_some() && self.method.knowledge == Knowledge::TaskIds {
+            return Err(Error::FromWithTasks { method: self.method.name.to_owned() });
+        }
         if self.rebuild && self.method.knowledge == Knowledge::None {
             let problem =
                 format!("needs a method that is told where tasks end, and `{}` is not", self.method.name);
@@ -45,10 +48,7 @@ impl Setup {
 #[cfg(test)]
 mod tests {
     use super::super::{Config, Settings};
-    use crate::{
-        memory::{Memory, SCHEMES},
-        rate::RATES,
-    };
+    use crate::{memory::SCHEMES, rate::RATES};
 
     fn refused(change: impl FnOnce(&mut Settings)) -> String {
         let mut config = Config::default();
@@ -110,16 +110,17 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_measured_has_a_period() {
-        for scheme in SCHEMES.iter().filter(|scheme| scheme.name != "pim") {
-            let config = Config::from_toml(&format!("memory_scheme = '{}'", scheme.name)).unwrap();
-            let measured = Memory::new(scheme.name, 1, 1).unwrap().needs_losses();
-            assert_eq!(config.check().unwrap().imp_period.is_some(), measured, "{}", scheme.name);
+    fn a_period_of_measurements_is_recorded_where_something_is_measured() {
+        let recorded = |key: &str, name: &str| {
+            let setup = Config::from_toml(&format!("{key} = '{name}'")).unwrap().check().unwrap();
+            assert_eq!(setup.imp_period, 1, "{name}: settled in any case");
+            setup.to_table().contains_key("imp_period")
+        };
+        for name in SCHEMES.iter().map(|scheme| scheme.name).filter(|&name| name != "pim") {
+            assert_eq!(recorded("memory_scheme", name), name == "clib", "{name}");
         }
-        for rate in RATES.iter().filter(|rate| rate.name != "pima") {
-            let setup = Config::from_toml(&format!("rate = '{}'", rate.name)).unwrap().check().unwrap();
-            let measured = crate::rate::build(&setup).unwrap().needs_losses();
-            assert_eq!(setup.imp_period.is_some(), measured, "{}", rate.name);
+        for name in RATES.iter().map(|rate| rate.name).filter(|&name| name != "pima") {
+            assert_eq!(recorded("rate", name), name == "clib", "{name}");
         }
     }
 

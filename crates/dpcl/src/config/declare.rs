@@ -45,6 +45,9 @@ impl<T: Value> Part for T {
         if let (Standard::Nothing, Ok(Some(value))) = (&key.default, self.written()) {
             key.default = Standard::Value(value);
         }
+        // As records write it: a whole number may stand for a number.
+        let written = |absent: &toml::Value| T::read(absent)?.written().ok()?;
+        key.absent = key.absent.map(|absent| written(&absent).unwrap_or(absent));
         vec![key]
     }
 
@@ -56,9 +59,7 @@ impl<T: Value> Part for T {
     }
 
     fn put(&self, key: &Key, table: &mut Table) -> Result<()> {
-        let value = self.written().map_err(|problem| Error::bad_key(key.name, problem))?;
-        let off = |value: &toml::Value| key.left_out_when_off && value.as_bool() == Some(false);
-        if let Some(value) = value.filter(|value| !off(value)) {
+        if let Some(value) = self.written().map_err(|problem| Error::bad_key(key.name, problem))? {
             table.insert(key.name.to_owned(), value);
         }
         Ok(())
@@ -239,7 +240,7 @@ mod tests {
             count: usize = 2, at_least(1);
             /// How far
             /// it goes.
-            share: f64 = 0.5, named("inner_share"), above(0), at_most(1);
+            share: f64 = 0.5, named("inner_share"), above(0), at_most(1), absent_as(1);
         }
     }
 
@@ -276,6 +277,7 @@ mod tests {
         assert_eq!((keys[1].default_text(), keys[2].default_text()), ("3".into(), "0.5".into()));
         assert_eq!(keys[1].values_text(), "a whole number, at least 1");
         assert_eq!((keys[0].role, keys[0].aliases), (Role::Learning, &["enabled"][..]));
+        assert_eq!((&keys[1].absent, &keys[2].absent), (&None, &Some(1.0.into())), "as a record has it");
     }
 
     #[test]

@@ -25,8 +25,8 @@ pub struct Key {
     pub role: Role,
     /// Old spellings, still read.
     pub aliases: &'static [&'static str],
-    /// Whether records leave it out where it is off: it came later than the first records.
-    pub left_out_when_off: bool,
+    /// Values that had another name before, still read: the old name and today's.
+    pub old_values: &'static [(&'static str, &'static str)],
     /// What a record stands for that lacks it: it came later than the first records.
     pub absent: Option<toml::Value>,
 }
@@ -113,7 +113,7 @@ impl Key {
             flag: None,
             role: Role::Learning,
             aliases: &[],
-            left_out_when_off: false,
+            old_values: &[],
             absent: None,
         }
     }
@@ -128,6 +128,12 @@ impl Key {
     #[must_use]
     pub fn once(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
+    }
+
+    /// Some of its values had other names before: the old name and today's.
+    #[must_use]
+    pub fn once_valued(self, old_values: &'static [(&'static str, &'static str)]) -> Self {
+        Self { old_values, ..self }
     }
 
     /// Something else says its value where nobody gives one.
@@ -178,11 +184,6 @@ impl Key {
     /// What it changes, if not how it is learned.
     pub(crate) fn role(self, role: Role) -> Self {
         Self { role, ..self }
-    }
-
-    /// Records leave it out where it is off.
-    pub(crate) fn left_out_when_off(self) -> Self {
-        Self { left_out_when_off: true, ..self }
     }
 
     /// It came later than the first records; those without it stand for this value.

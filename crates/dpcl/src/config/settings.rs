@@ -89,12 +89,15 @@ macro_rules! common_keys {
             }
         }
 
+        /// What is declared of each, in the order of the fields.
+        fn declarations() -> Vec<Key> {
+            vec![$( Key::new(stringify!($field), &[$($help),+])$(.$fact($($argument),*))*, )*]
+        }
+
         impl Declared for Settings {
             fn parts(&self) -> Vec<(Key, &dyn Part)> {
-                vec![$( (
-                    Key::new(stringify!($field), &[$($help),+])$(.$fact($($argument),*))*,
-                    &self.$field as &dyn Part,
-                ), )*]
+                let fields = [$( &self.$field as &dyn Part, )*];
+                declarations().into_iter().zip(fields).collect()
             }
 
             fn also(&self) -> Result<()> {
@@ -104,19 +107,15 @@ macro_rules! common_keys {
 
         impl Keys for Settings {
             fn parts_mut(&mut self) -> Vec<(Key, &mut dyn Part)> {
-                vec![$( (
-                    Key::new(stringify!($field), &[$($help),+])$(.$fact($($argument),*))*,
-                    &mut self.$field as &mut dyn Part,
-                ), )*]
+                let fields = [$( &mut self.$field as &mut dyn Part, )*];
+                declarations().into_iter().zip(fields).collect()
             }
         }
 
         impl Declared for Setup {
             fn parts(&self) -> Vec<(Key, &dyn Part)> {
-                vec![$( (
-                    Key::new(stringify!($field), &[$($help),+])$(.$fact($($argument),*))*,
-                    &self.$field as &dyn Part,
-                ), )*]
+                let fields = [$( &self.$field as &dyn Part, )*];
+                declarations().into_iter().zip(fields).collect()
             }
 
             fn also(&self) -> Result<()> {
@@ -190,11 +189,12 @@ common_keys! {
         flag_aliases(&["memory_size"]);
     /// What the memory keeps.
     memory_scheme: Option<String> => String = None, unless_given("the method's"),
-        one_of(SCHEMES.iter().map(|info| info.name)), flag(Heading::Learning, "NAME");
+        one_of(SCHEMES.iter().map(|info| info.name)), once_valued(&[("rm", "balanced")]),
+        flag(Heading::Learning, "NAME");
     /// Training steps between measurements of the loss on every stored sample (memory and rate `clib`).
-    imp_period: Option<u64> => Option<u64> = None, unless_given("the data set's"), at_least(1);
+    imp_period: Option<u64> => u64 = None, unless_given("the data set's"), at_least(1);
     /// Whether the memory `balanced` is chosen anew at task ends, by how uncertain the network is; for methods that are told.
-    rebuild: bool = false, once(&["rm_rebuild"]), left_out_when_off();
+    rebuild: bool = false, once(&["rm_rebuild"]), absent_as(false);
     /// Learning-rate rule.
     rate: Option<String> => String = None, unless_given("the method's"),
         one_of(RATES.iter().map(|info| info.name)), flag(Heading::Learning, "NAME");

@@ -12,9 +12,10 @@ use super::{
 use crate::{
     data::{self, Dataset, Policy},
     error::{Error, Result},
-    memory,
+    memory::Memory,
     methods::{self, MethodInfo},
     model::{Architecture, Family, MODELS},
+    rate,
 };
 
 /// Side of the images that networks for ImageNet are made for.
@@ -76,10 +77,7 @@ fn settled(
     let size = given.size.unwrap_or(if for_imagenet { IMAGENET_SIZE } else { dataset.size });
     let size = opened.map_or(size, |opened| opened.size);
     let scheme = given.memory_scheme.as_deref().unwrap_or(method.memory_scheme);
-    let scheme = memory::present_name(scheme);
     let rate = given.rate.as_deref().unwrap_or(method.rate);
-    // Where nothing is measured, the period says nothing about the run.
-    let measures = scheme == "clib" || rate == "clib";
     // Activations that are mixed take the place of images that are.
     let cutmix = if (method.keys.mixes)(own) { 0.0 } else { method.cutmix };
     let policy = if size < SMALL { Policy::Cifar10 } else { Policy::Imagenet };
@@ -89,7 +87,7 @@ fn settled(
         size,
         memory: if scheme == "none" { 0 } else { given.memory.unwrap_or(protocol.memory) },
         memory_scheme: scheme.to_owned(),
-        imp_period: measures.then_some(given.imp_period.unwrap_or(protocol.imp_period)),
+        imp_period: given.imp_period.unwrap_or(protocol.imp_period),
         rate: rate.to_owned(),
         batch: given.batch.unwrap_or(protocol.batch),
         updates: given.updates.unwrap_or(protocol.updates),
@@ -142,10 +140,21 @@ impl Setup {
         self.open.contains(&key)
     }
 
-    /// Every key with its value, the method's own in a table of its name: what is recorded of a run.
+    /// Whether memory or rate ask for the losses of stored samples, so that `imp_period` says how often.
+    pub fn measures_losses(&self) -> bool {
+        let memory = Memory::new(&self.memory_scheme, 0, self.seed);
+        let rate = rate::build(self);
+        memory.is_ok_and(|memory| memory.needs_losses()) || rate.is_ok_and(|rate| rate.needs_losses())
+    }
+
+    /// Every key with its value, the method's own in a table of its name: what is recorded of a run. A key that says
+    /// nothing about it is left out.
     pub fn to_table(&self) -> Table {
         let mut table = self.table().expect("a setup was checked, so TOML has a form for every value");
         table.retain(|key, _| !self.is_open(key));
+        if !self.measures_losses() {
+            table.remove("imp_period");
+        }
         if !self.own.is_empty() {
             table.insert(self.method.section.to_owned(), self.own.clone().into());
         }

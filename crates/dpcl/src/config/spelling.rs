@@ -1,4 +1,4 @@
-//! Old spellings of keys: read everywhere, written nowhere.
+//! Old spellings of keys and of values: read everywhere, written nowhere.
 
 use toml::{Table, Value};
 
@@ -8,7 +8,7 @@ use crate::{
     methods,
 };
 
-/// Gives every key of a configuration the name it has today, in the methods' own tables too.
+/// Gives every key of a configuration, and every value, the name it has today, in the methods' own tables too.
 ///
 /// # Errors
 /// When a table has a key under two names.
@@ -47,7 +47,7 @@ pub(super) fn add_absent(table: &mut Table) {
     }
 }
 
-/// Gives the keys of one table the names they have today.
+/// Gives the keys of one table and their values the names they have today.
 pub(super) fn renew_keys(table: &mut Table, keys: &[Key]) -> Result<()> {
     for key in keys {
         for alias in key.aliases {
@@ -57,6 +57,11 @@ pub(super) fn renew_keys(table: &mut Table, keys: &[Key]) -> Result<()> {
                 return Err(Error::bad_key(*alias, problem));
             }
             table.insert(key.name.to_owned(), value);
+        }
+        if let Some(Value::String(value)) = table.get_mut(key.name)
+            && let Some((_, today)) = key.old_values.iter().find(|(old, _)| value == old)
+        {
+            *value = (*today).to_owned();
         }
     }
     Ok(())
@@ -95,5 +100,15 @@ mod tests {
         let scheme = |text: &str| Config::from_toml(text).unwrap().check().unwrap().memory_scheme;
         assert_eq!(scheme("memory_scheme = 'rm'"), "balanced");
         assert_eq!(scheme("memory_scheme = 'balanced'"), "balanced");
+        assert_eq!(renewed("memory_scheme = 'rm'"), renewed("memory_scheme = 'balanced'"));
+    }
+
+    #[test]
+    fn what_a_record_says_by_lacking_a_key_is_read() {
+        let record = |text: &str| Config::from_recorded_toml(text).unwrap();
+        let settings = record("method = 'er'").settings;
+        assert_eq!((settings.rebuild, settings.average), (false, Some(0)));
+        let settings = record("method = 'ewc++'\nrm_rebuild = true\naverage = 100").settings;
+        assert_eq!((settings.rebuild, settings.average), (true, Some(100)));
     }
 }

@@ -12,9 +12,6 @@ use crate::{
     state::{Array, Elements, State},
 };
 
-/// Samples and training steps are exact in floating point up to here, and counting on from there does not overflow.
-const MOST_COUNTED: u64 = 1 << 53;
-
 impl Learner {
     /// Writes everything its future depends on to a file, safely: the file is there whole or not at all.
     ///
@@ -86,19 +83,16 @@ impl Learner {
         if self.numbers.len() != self.labels.len() {
             return Err(bad("labels", "names a class twice"));
         }
-        self.samples = state.get("samples")?;
-        self.updates = state.get("updates")?;
-        if self.samples.max(self.updates) > MOST_COUNTED {
-            return Err(bad("samples", "counts more than anybody lived to see"));
-        }
+        self.samples = state.get_counted("samples")?;
+        self.updates = state.get_counted("updates")?;
         refuse_strangers(state, self.labels.len(), self.shape)?;
         state.load_part("core", &mut self.core)?;
+        state.load_part("method", &mut *self.method)?;
         // A method that puts its learning off has not met every class yet.
-        let met = self.core.model.heads().classes();
+        let met = self.method.classes(&self.core);
         if met > self.labels.len() || (met < self.labels.len() && self.answers() == Answers::AnyTime) {
             return Err(bad("labels", "are not as many as the heads have classes"));
         }
-        state.load_part("method", &mut *self.method)?;
         self.method.check_loaded(&self.core)
     }
 }

@@ -19,12 +19,6 @@ pub struct Cbrs {
 }
 
 impl Cbrs {
-    #[cfg(test)]
-    /// Classes that were the largest of a full memory at some time.
-    pub fn full_classes(&self) -> impl Iterator<Item = usize> + '_ {
-        self.full.iter().copied()
-    }
-
     fn choose(&self, view: View<'_>, counts: &[usize], class: usize, chance: &mut dyn Chance) -> Place {
         if view.classes.len() < view.capacity {
             return Place::Append;
@@ -77,7 +71,7 @@ impl Persist for Cbrs {
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.seen = state.get("seen")?;
+        self.seen = state.get_counted("seen")?;
         self.full = state.get("full")?;
         Ok(())
     }
@@ -87,6 +81,13 @@ impl Persist for Cbrs {
 mod tests {
     use super::*;
     use crate::random::Random;
+
+    impl Cbrs {
+        /// Classes that were the largest of a full memory at some time.
+        pub fn full_classes(&self) -> &BTreeSet<usize> {
+            &self.full
+        }
+    }
 
     /// Offers the classes in order and returns what is stored in the end.
     fn store(capacity: usize, offers: impl Iterator<Item = usize>) -> Vec<usize> {

@@ -44,12 +44,6 @@ impl Clib {
         Self { keep, moving: Moving::default() }
     }
 
-    #[cfg(test)]
-    /// Importance of the sample in each filled slot.
-    pub fn scores(&self) -> &[f64] {
-        &self.moving.scores
-    }
-
     /// The slot a newcomer to a full memory takes: the least important one of the class with most slots.
     fn weakest(&self, view: View<'_>, class: usize) -> Option<usize> {
         let largest = largest_class(view.classes, Some(class))?;
@@ -138,6 +132,13 @@ mod tests {
     use super::*;
     use crate::random::Random;
     use proptest::prelude::*;
+
+    impl Clib {
+        /// Importance of the sample in each filled slot.
+        pub fn scores(&self) -> &[f64] {
+            &self.moving.scores
+        }
+    }
 
     fn offer(scheme: &mut Clib, classes: &mut Vec<usize>, capacity: usize, class: usize) -> Place {
         let history = vec![0.0; classes.len()];

@@ -24,7 +24,6 @@ pub(crate) use rebuild::spread;
 pub(crate) use rebuild::{choose, uncertainty};
 pub(crate) use reservoir::Reservoir;
 pub use samples::{Sample, Samples};
-pub(crate) use schemes::present_name;
 pub use schemes::{SCHEMES, SchemeInfo};
 pub use slot_vectors::SlotVectors;
 

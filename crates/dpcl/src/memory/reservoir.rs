@@ -29,7 +29,7 @@ impl Persist for Reservoir {
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.seen = state.get("seen")?;
+        self.seen = state.get_counted("seen")?;
         Ok(())
     }
 }

@@ -7,52 +7,39 @@ use crate::error::{Error, Result};
 pub struct SchemeInfo {
     /// Name in configurations.
     pub name: &'static str,
-    /// Names it had before, still read.
-    pub old_names: &'static [&'static str],
     /// What it keeps.
     pub about: &'static str,
     build: fn() -> Box<dyn Scheme>,
-}
-
-/// The name a scheme has today; one that no scheme ever had stays as it is.
-pub fn present_name(name: &str) -> &str {
-    let once = |info: &&SchemeInfo| info.old_names.contains(&name);
-    SCHEMES.iter().find(once).map_or(name, |info| info.name)
 }
 
 /// Every scheme that can be named.
 pub const SCHEMES: &[SchemeInfo] = &[
     SchemeInfo {
         name: "reservoir",
-        old_names: &[],
         about: "every sample of the stream is equally likely to be kept",
         build: || Box::new(Reservoir::default()),
     },
     SchemeInfo {
         name: "balanced",
-        old_names: &["rm"],
         about: "equal shares for all classes; a newcomer replaces a random sample",
         build: || Box::new(Balanced),
     },
     SchemeInfo {
         name: "cbrs",
-        old_names: &[],
         about: "small classes take slots from the largest; a class that was the largest keeps a reservoir of its own",
         build: || Box::new(Cbrs::default()),
     },
     SchemeInfo {
         name: "pim",
-        old_names: &[],
         about: "equal shares for all classes; a newcomer replaces a sample the heads disagree on less (dpcl)",
         build: || Box::new(Pim::default()),
     },
     SchemeInfo {
         name: "clib",
-        old_names: &[],
         about: "equal shares for all classes; a newcomer replaces the sample that training gained least from",
         build: || Box::<Clib>::default(),
     },
-    SchemeInfo { name: "none", old_names: &[], about: "nothing is kept", build: || Box::new(Nothing) },
+    SchemeInfo { name: "none", about: "nothing is kept", build: || Box::new(Nothing) },
 ];
 
 /// The named scheme.

@@ -229,6 +229,10 @@ impl Rehearse for Bic {
         Some(&self.double)
     }
 
+    fn double_mut(&mut self) -> Option<&mut DoublePerturbation> {
+        Some(&mut self.double)
+    }
+
     fn check_loaded(&self, core: &Core, _memory: &Memory) -> Result<()> {
         let known = core.model.heads().classes();
         if let Some(class) = self.task.classes.iter().find(|&&class| class >= known) {
@@ -250,7 +254,6 @@ impl Rehearse for Bic {
 
 impl Persist for Bic {
     fn save(&self, state: &mut State) {
-        state.save_part("perturbed", &self.double);
         state.save_part("validation", &self.validation);
         state.put("task", &self.task);
         state.put("taught", &self.teacher.is_some());
@@ -260,9 +263,8 @@ impl Persist for Bic {
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        state.load_part("perturbed", &mut self.double)?;
         state.load_part("validation", &mut self.validation)?;
-        self.task = state.get("task")?;
+        self.task = state.get_counted("task")?;
         self.teacher = None;
         if state.get("taught")? {
             let (architecture, device) = &self.form;

@@ -23,7 +23,7 @@ use crate::{
         Rehearsal, Rehearse, Replay, Training,
         double::{DoubleKeys, DoublePerturbation},
     },
-    state::{Persist, State},
+    state::Persist,
 };
 
 /// How the method is listed and built.
@@ -85,14 +85,11 @@ impl Rehearse for Clib {
     fn double(&self) -> Option<&DoublePerturbation> {
         Some(&self.double)
     }
-}
 
-impl Persist for Clib {
-    fn save(&self, state: &mut State) {
-        state.save_part("perturbed", &self.double);
-    }
-
-    fn load(&mut self, state: &State) -> Result<()> {
-        state.load_part("perturbed", &mut self.double)
+    fn double_mut(&mut self) -> Option<&mut DoublePerturbation> {
+        Some(&mut self.double)
     }
 }
+
+/// It remembers nothing beyond what all methods share.
+impl Persist for Clib {}

@@ -176,6 +176,10 @@ impl Rehearse for Dpcl {
         Some(&self.double)
     }
 
+    fn double_mut(&mut self) -> Option<&mut DoublePerturbation> {
+        Some(&mut self.double)
+    }
+
     fn counters(&self) -> Vec<(String, u64)> {
         let Counts { accepts, refusals } = self.counts;
         let first_met = self.double.first_met();
@@ -187,11 +191,10 @@ impl Rehearse for Dpcl {
 impl Persist for Dpcl {
     fn save(&self, state: &mut State) {
         state.put("counts", &self.counts);
-        state.save_part("perturbed", &self.double);
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.counts = state.get("counts")?;
-        state.load_part("perturbed", &mut self.double)
+        self.counts = state.get_counted("counts")?;
+        Ok(())
     }
 }

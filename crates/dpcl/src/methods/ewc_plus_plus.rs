@@ -12,7 +12,7 @@
 //! nor normalised; a matrix whose F is still all zero takes g² whole; one whose g is not finite is passed over. The
 //! second paper's code also skips the first step of all, by an accident of its framework, which is not repeated here.
 
-use super::{MethodInfo, REHEARSAL};
+use super::{Method, MethodInfo, REHEARSAL};
 use crate::{
     batch::Batch,
     config::{OwnKeys, Setup, keys},
@@ -35,7 +35,7 @@ pub const INFO: MethodInfo = MethodInfo {
     knowledge: Knowledge::TaskEnds,
     section: "ewc",
     keys: OwnKeys::of::<EwcPlusPlusKeys>(),
-    build: |setup| Ok(Rehearsal::boxed(Replay::new(setup)?, EwcPlusPlus::new(setup)?)),
+    build: EwcPlusPlus::build,
     ..REHEARSAL
 };
 
@@ -50,16 +50,14 @@ keys! {
     }
 }
 
-/// Experience replay with an anchor.
-pub struct EwcPlusPlus {
-    anchor: Anchor,
-}
+/// More weights than any encoder has: a table of so many was not saved by this program.
+const MOST_MATRICES: usize = 1 << 16;
 
 /// One matrix for each encoder weight, in table order; `None` stands for zeros.
 type Table = Vec<Option<Tensor<2>>>;
 
 /// How much each encoder weight matters, and where it is tied to.
-struct Anchor {
+pub struct EwcPlusPlus {
     keys: EwcPlusPlusKeys,
     /// F.
     fisher: Table,
@@ -71,8 +69,13 @@ struct Anchor {
 }
 
 impl EwcPlusPlus {
-    fn new(setup: &Setup) -> Result<Self> {
-        Ok(Self { anchor: Anchor::new(setup.own(), device::named(&setup.device)?) })
+    fn new(keys: EwcPlusPlusKeys, device: Device) -> Self {
+        Self { keys, fisher: Vec::new(), importance: Vec::new(), place: Vec::new(), device }
+    }
+
+    fn build(setup: &Setup) -> Result<Box<dyn Method>> {
+        let own = Self::new(setup.own(), device::named(&setup.device)?);
+        Ok(Rehearsal::boxed(Replay::new(setup)?, own))
     }
 }
 
@@ -83,44 +86,34 @@ impl Rehearse for EwcPlusPlus {
         let loss = training.loss(logits, &batch);
 
         let mut outcome = pass.backward(&loss);
-        outcome.loss += self.anchor.penalise(training.model.encoder().weights(), &mut outcome.encoder);
+        outcome.loss += self.penalise(training.model.encoder().weights(), &mut outcome.encoder);
         if outcome.loss.is_finite() {
-            self.anchor.absorb(&outcome.encoder);
+            self.absorb(&outcome.encoder);
         }
         training.apply(outcome, &batch)
     }
 
     fn task_end(&mut self, core: &Core, _memory: &Memory) {
-        self.anchor.settle(core.model.encoder().weights());
+        self.settle(core.model.encoder().weights());
     }
 
     fn check_loaded(&self, core: &Core, _memory: &Memory) -> Result<()> {
-        self.anchor.check_loaded(core.model.encoder().weights())
+        self.check_tables(core.model.encoder().weights())
     }
 
     fn extra_parameters(&self) -> Parameters {
-        Parameters { state: self.anchor.parameters(), ..Parameters::default() }
+        Parameters { state: self.parameters(), ..Parameters::default() }
     }
 }
 
-impl Persist for EwcPlusPlus {
-    fn save(&self, state: &mut State) {
-        state.save_part("anchor", &self.anchor);
-    }
-
-    fn load(&mut self, state: &State) -> Result<()> {
-        state.load_part("anchor", &mut self.anchor)
-    }
-}
-
-impl Anchor {
-    fn new(keys: EwcPlusPlusKeys, device: Device) -> Self {
-        Self { keys, fisher: Vec::new(), importance: Vec::new(), place: Vec::new(), device }
-    }
-
+impl EwcPlusPlus {
     /// All three tables by the names they are saved under.
     fn tables(&self) -> [(&'static str, &Table); 3] {
-        [("fisher", &self.fisher), ("importance", &self.importance), ("place", &self.place)]
+        [
+            ("anchor.fisher", &self.fisher),
+            ("anchor.importance", &self.importance),
+            ("anchor.place", &self.place),
+        ]
     }
 
     /// Numbers of all three tables.
@@ -168,7 +161,7 @@ impl Anchor {
     }
 
     /// Refuses tables that are not of the weights' shapes.
-    fn check_loaded(&self, weights: &Weights) -> Result<()> {
+    fn check_tables(&self, weights: &Weights) -> Result<()> {
         let shapes: Vec<[usize; 2]> = weights.iter().map(|weight| weight.value.dims()).collect();
         for (name, table) in self.tables() {
             let fits = |(tensor, shape): (&Option<Tensor<2>>, &[usize; 2])| {
@@ -189,7 +182,7 @@ impl Anchor {
     }
 }
 
-impl Persist for Anchor {
+impl Persist for EwcPlusPlus {
     fn save(&self, state: &mut State) {
         for (name, table) in self.tables() {
             state.put(name, &table.len());
@@ -211,10 +204,15 @@ impl Persist for Anchor {
                 let shape: [usize; 2] = array.shape.clone().try_into().map_err(not_matrix)?;
                 Ok(Some(matrix(state.floats(&key, &shape)?.to_vec(), shape, &self.device)))
             };
-            (0..state.get(name)?).map(one).collect()
+            let length: usize = state.get(name)?;
+            if length > MOST_MATRICES {
+                let problem = format!("has {length} matrices, more than any network");
+                return Err(Error::BadState { key: name.into(), problem });
+            }
+            (0..length).map(one).collect()
         };
-        let (fisher, importance, place) = (read("fisher")?, read("importance")?, read("place")?);
-        (self.fisher, self.importance, self.place) = (fisher, importance, place);
+        let tables = [read("anchor.fisher")?, read("anchor.importance")?, read("anchor.place")?];
+        [self.fisher, self.importance, self.place] = tables;
         Ok(())
     }
 }
@@ -230,8 +228,8 @@ mod tests {
         matrix(values, [1, width], &Device::flex())
     }
 
-    fn anchor(lambda: f64, alpha: f64) -> Anchor {
-        Anchor::new(EwcPlusPlusKeys { lambda, alpha }, Device::flex())
+    fn anchor(lambda: f64, alpha: f64) -> EwcPlusPlus {
+        EwcPlusPlus::new(EwcPlusPlusKeys { lambda, alpha }, Device::flex())
     }
 
     fn weights(values: &[f64]) -> Weights {
@@ -297,6 +295,14 @@ mod tests {
         anchor.absorb(&vec![Some(row(&[f64::NAN, 1.0]))]);
         anchor.absorb(&vec![Some(row(&[f64::INFINITY, 1.0]))]);
         assert_eq!(floats(anchor.fisher[0].clone().unwrap()), [4.0, 1.0]);
+    }
+
+    #[test]
+    fn tables_of_more_matrices_than_any_network_has_are_refused() {
+        let mut state = State::default();
+        anchor(1.0, 0.5).save(&mut state);
+        state.put("anchor.fisher", &u64::MAX);
+        assert!(anchor(1.0, 0.5).load(&state).unwrap_err().to_string().contains("`anchor.fisher`"));
     }
 
     #[test]

@@ -165,9 +165,9 @@ impl Persist for Gdumb {
 
     fn load(&mut self, state: &State) -> Result<()> {
         state.load_part("memory", &mut self.memory)?;
-        self.samples = state.get("samples")?;
-        self.classes = state.get("classes")?;
-        self.trained_at = state.get("trained_at")?;
+        self.samples = state.get_counted("samples")?;
+        self.classes = state.get_counted("classes")?;
+        self.trained_at = state.get_counted("trained_at")?;
         state.load_part("start", &mut self.start)?;
         state.load_part("offline", &mut self.offline)
     }

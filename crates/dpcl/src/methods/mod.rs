@@ -4,6 +4,7 @@
 //! is stands in [`crate::method`], what rehearsal methods share in `rehearsal/`.
 
 mod bic;
+mod ccll;
 mod clib;
 mod der_plus_plus;
 mod dpcl;
@@ -101,6 +102,7 @@ pub static METHODS: &[MethodInfo] = &[
     ewc_plus_plus::INFO,
     fs_dgpm::INFO,
     gdumb::INFO,
+    ccll::INFO,
     finetune::INFO,
     joint::INFO,
 ];

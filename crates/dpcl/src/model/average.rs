@@ -32,6 +32,11 @@ impl Average {
         &self.network
     }
 
+    /// What answers, to change.
+    pub(super) fn network_mut(&mut self) -> &mut Network {
+        &mut self.network
+    }
+
     /// A step begins: how far the average will move, and what is to be moved.
     pub(super) fn step(&mut self) -> (f64, &mut Network) {
         let share = share(self.horizon, self.steps);
@@ -99,7 +104,7 @@ impl Persist for Average {
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.steps = state.get("steps")?;
+        self.steps = state.get_counted("steps")?;
         self.network.load(state)
     }
 }

@@ -51,7 +51,7 @@ pub struct LayerView<'a> {
 pub struct Encoder {
     layout: Arc<Layout>,
     weights: Weights,
-    running: Weights,
+    pub(super) running: Weights,
 }
 
 /// Which layers there are and in which order they are passed: a pure description, shared by everything that walks

@@ -12,6 +12,7 @@ mod encoder;
 mod heads;
 mod loss;
 mod network;
+mod norms;
 mod pass;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ pub use loss::{
     stored_distance,
 };
 pub use network::Network;
+pub use norms::Norms;
 pub use pass::{Outcome, Pass, Shift};
 pub use weights::{FileLayout, Gradients, Weight, Weights, floats, matrix};
 

@@ -50,12 +50,6 @@ impl Bsc {
         Self { config, classes: Vec::new(), collections: 0, tables: OnceLock::new() }
     }
 
-    #[cfg(test)]
-    /// Distributions given whole, by class, then by head; one without a snapshot stands for a class never collected.
-    pub fn known(config: BscConfig, classes: Vec<Vec<Gaussian>>) -> Self {
-        Self { classes, ..Self::new(config) }
-    }
-
     /// Takes a snapshot of every known class.
     pub fn collect(&mut self, heads: &Heads) {
         self.tables.take();
@@ -216,7 +210,7 @@ impl Persist for Bsc {
 
     fn load(&mut self, state: &State) -> Result<()> {
         self.tables.take();
-        self.collections = state.get("collections")?;
+        self.collections = state.get_counted("collections")?;
         let fresh = Gaussian::new(self.config.rank, self.config.window);
         self.classes.clear();
         // Class by class, so that a count nothing stands behind ends at the first missing entry.
@@ -239,13 +233,6 @@ pub struct DrawnHeads {
 }
 
 impl DrawnHeads {
-    #[cfg(test)]
-    /// Answers of every draw of every head for `features` [rows, features].
-    pub fn votes(&self, features: Tensor<2>) -> Votes {
-        let (logits, shape) = self.logits(features);
-        Votes::from_logits(logits, shape)
-    }
-
     /// Logits [rows, heads, draws, classes] for `features` [rows, features], with the last three of these numbers.
     pub fn logits(&self, features: Tensor<2>) -> (Vec<f32>, [usize; 3]) {
         let (weight, bias) = self.affine.clone();

@@ -40,13 +40,6 @@ impl Gaussian {
         }
     }
 
-    #[cfg(test)]
-    /// A distribution with known mean, variance `v` and deviation columns, oldest first.
-    pub fn known(rank: usize, mean: Vec<f64>, variance: &[f64], deviations: Vec<Vec<f32>>) -> Self {
-        let squares = mean.iter().zip(variance).map(|(mean, variance)| variance + mean * mean).collect();
-        Self { count: 1, mean, squares, deviations: deviations.into(), ..Self::new(rank, 0) }
-    }
-
     /// Takes in a snapshot.
     pub fn collect(&mut self, snapshot: &[f32]) {
         if self.window > 0 {
@@ -80,12 +73,6 @@ impl Gaussian {
     /// Mean of the snapshots (w̄).
     pub fn mean(&self) -> &[f64] {
         &self.mean
-    }
-
-    #[cfg(test)]
-    /// Mean of their squares (s).
-    pub fn squares(&self) -> &[f64] {
-        &self.squares
     }
 
     /// Their variance, number by number (v).
@@ -142,7 +129,7 @@ impl Gaussian {
     /// # Errors
     /// When an entry is missing or has another form.
     pub fn load(&mut self, prefix: &str, state: &State) -> Result<()> {
-        self.count = state.get(&format!("{prefix}.count"))?;
+        self.count = state.get_counted(&format!("{prefix}.count"))?;
         self.mean = load_doubles(&format!("{prefix}.mean"), state)?;
         let squares = load_doubles(&format!("{prefix}.squares"), state)?;
         if squares.len() != self.mean.len() {
@@ -198,6 +185,19 @@ fn load_columns(key: &str, length: usize, state: &State) -> Result<VecDeque<Vec<
 mod tests {
     use super::*;
     use crate::random::Random;
+
+    impl Gaussian {
+        /// A distribution with known mean, variance `v` and deviation columns, oldest first.
+        pub fn known(rank: usize, mean: Vec<f64>, variance: &[f64], deviations: Vec<Vec<f32>>) -> Self {
+            let squares = mean.iter().zip(variance).map(|(mean, variance)| variance + mean * mean).collect();
+            Self { count: 1, mean, squares, deviations: deviations.into(), ..Self::new(rank, 0) }
+        }
+
+        /// Mean of the squares of the snapshots (s).
+        pub fn squares(&self) -> &[f64] {
+            &self.squares
+        }
+    }
 
     fn covariance(gaussian: &Gaussian) -> [[f64; 2]; 2] {
         let mut sigma = [[0.0; 2]; 2];

@@ -142,7 +142,7 @@ impl Persist for Pfi {
 
     fn load(&mut self, state: &State) -> Result<()> {
         self.random = state.get("random")?;
-        self.used = state.get("used")?;
+        self.used = state.get_counted("used")?;
         Ok(())
     }
 }

@@ -153,7 +153,7 @@ impl Persist for Clib {
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.moving = state.get("moving")?;
+        self.moving = state.get_counted("moving")?;
         Ok(())
     }
 }

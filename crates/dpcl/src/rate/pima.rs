@@ -138,7 +138,7 @@ impl Persist for Pima {
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.moving = state.get("moving")?;
+        self.moving = state.get_counted("moving")?;
         Ok(())
     }
 }

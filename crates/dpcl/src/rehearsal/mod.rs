@@ -2,9 +2,11 @@
 //! samples it stores. A [`Rehearsal`] does the rest: samples wait for their batch and earn training steps, the memory is
 //! drawn from and written, the learning rate moves, and everything is saved.
 //!
-//! What the configuration adds to any loss is an [`Objective`]. Beside it lie parts that several methods hold: perturbed activations and heads ([`double`]), training on a fixed set
-//! of samples ([`offline`]), a memory that is chosen anew at task ends ([`rebuild`]).
+//! What the configuration adds to any loss is an [`Objective`]. Beside it lie parts that several methods hold: perturbed
+//! activations and heads ([`double`]), training on a fixed set of samples ([`offline`]), samples that wait by task
+//! ([`by_task`]), a memory that is chosen anew at task ends ([`rebuild`]).
 
+pub mod by_task;
 pub mod double;
 mod objective;
 pub mod offline;
@@ -72,8 +74,14 @@ pub trait Rehearse: Persist + Send + Sync {
     /// A task ended, and the memory is as it was left then; only for methods that are told.
     fn task_end(&mut self, _core: &Core, _memory: &Memory) {}
 
-    /// Its perturbed activations and heads, for methods that hold them; these then answer, are counted and are checked.
+    /// Its perturbed activations and heads, for methods that hold them; these then answer, are counted, saved and
+    /// checked.
     fn double(&self) -> Option<&DoublePerturbation> {
+        None
+    }
+
+    /// The same, to load: they are saved with what all methods share.
+    fn double_mut(&mut self) -> Option<&mut DoublePerturbation> {
         None
     }
 
@@ -195,14 +203,23 @@ impl<R: Rehearse> Method for Rehearsal<R> {
     }
 }
 
+/// Where perturbed activations and heads are saved.
+const PERTURBED: &str = "perturbed";
+
 impl<R: Rehearse> Persist for Rehearsal<R> {
     fn save(&self, state: &mut State) {
         self.replay.save(state);
+        if let Some(double) = self.own.double() {
+            state.save_part(PERTURBED, double);
+        }
         self.own.save(state);
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
         self.replay.load(state)?;
+        if let Some(double) = self.own.double_mut() {
+            state.load_part(PERTURBED, double)?;
+        }
         self.own.load(state)
     }
 }

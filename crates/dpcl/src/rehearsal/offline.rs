@@ -16,7 +16,7 @@ use crate::{
 
 use super::{
     Objective, batch_loss, forward,
-    replay::{DISAGREEMENT, LOSSES, finite, unmeasured_rate},
+    replay::{finite, unmeasuring_rate},
 };
 
 /// Steps in a slice.
@@ -43,13 +43,7 @@ impl Offline {
             let problem = format!("`{}` learns from a fixed set and has none", setup.method.name);
             return Err(Error::bad_key("teacher", problem));
         }
-        let rate = rate::build(setup)?;
-        if rate.needs_disagreement() {
-            return Err(unmeasured_rate(setup, DISAGREEMENT));
-        }
-        if rate.needs_losses() {
-            return Err(unmeasured_rate(setup, LOSSES));
-        }
+        let rate = unmeasuring_rate(setup)?;
         let draws = Random::named(setup.seed, "offline-draws");
         Ok(Self { batch: setup.batch, left: 0, draws, rate, setup: setup.clone() })
     }
@@ -104,7 +98,7 @@ impl Persist for Offline {
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.left = state.get("left")?;
+        self.left = state.get_counted("left")?;
         self.draws = state.get("draws")?;
         state.load_part("rate", &mut *self.rate)
     }

@@ -39,7 +39,7 @@ impl Refresh {
             return Err(Error::bad_key("rate", problem));
         }
         // A scheme or rate that the configuration does not know of is measured for at every step.
-        let period = setup.imp_period.unwrap_or(1);
+        let period = if setup.measures_losses() { setup.imp_period } else { 1 };
         Ok((memory.needs_losses() || rate.needs_losses()).then_some(Self { period, steps: 0 }))
     }
 
@@ -56,7 +56,7 @@ impl Persist for Refresh {
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.steps = state.get("steps")?;
+        self.steps = state.get_counted("steps")?;
         Ok(())
     }
 }

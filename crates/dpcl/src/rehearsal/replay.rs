@@ -256,6 +256,21 @@ pub fn refuse_disagreement(setup: &Setup, memory: &Memory, rate: &dyn Rate) -> R
     Ok(())
 }
 
+/// The configured rate, for methods that measure nothing it could follow.
+///
+/// # Errors
+/// When it does not exist, or follows disagreement or the losses of stored samples.
+pub fn unmeasuring_rate(setup: &Setup) -> Result<Box<dyn Rate>> {
+    let rate = rate::build(setup)?;
+    if rate.needs_disagreement() {
+        return Err(unmeasured_rate(setup, DISAGREEMENT));
+    }
+    if rate.needs_losses() {
+        return Err(unmeasured_rate(setup, LOSSES));
+    }
+    Ok(rate)
+}
+
 /// What memories and rates that follow disagreement need.
 pub const DISAGREEMENT: &str = "heads that disagree";
 

@@ -9,7 +9,6 @@ use crate::{
     error::{Error, Result},
     folder,
     learner::{Label, Learner},
-    method::Knowledge,
 };
 
 /// Notes which file `from` means, unless that is on record: the file may be gone when the run goes on.
@@ -41,11 +40,6 @@ impl Run {
     /// The learner of another run. Classes with the name of a class of this data set are that class; the others stay
     /// known and keep their place in the memory, but there is nothing to test them on.
     fn learner_from(&self, path: &Path) -> Result<Learner> {
-        if self.setup.method.knowledge == Knowledge::TaskIds {
-            let problem =
-                "cannot be given to a method that is told task ids: those of the new stream begin at 0 again";
-            return Err(Error::bad_key("from", problem));
-        }
         let checkpoint = Checkpoint::read(path)?;
         if checkpoint.checksum != self.setup.from_checksum {
             let hint = "restore the file, or begin another run with `--name`";

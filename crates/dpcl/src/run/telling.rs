@@ -7,10 +7,11 @@ use dpcl_report::{
     metrics::metrics,
     record::{self, BadImages, Event, FORMAT, Remark, RunResult},
 };
+use toml::Table;
 
 use super::Execution;
 use crate::{
-    config::{self, Role, Setup},
+    config::{self, Key, Keys as _, Role, Settings, Setup},
     data,
     error::Error,
     learner::Label,
@@ -97,6 +98,7 @@ impl Execution<'_> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             setting: dotted(setup, |role| role == Role::Stream),
             group: dotted(setup, Role::sets_groups_apart),
+            absent: absent(setup),
             remarks: remarks(setup),
             checksum: String::new(),
         }
@@ -109,11 +111,21 @@ fn dotted(setup: &Setup, wanted: fn(Role) -> bool) -> BTreeMap<String, String> {
     keys.into_iter().filter(|(key, _)| wanted(config::role_of(key))).collect()
 }
 
+/// Keys that came later than the first records, dotted, with what records without them stand for.
+fn absent(setup: &Setup) -> BTreeMap<String, String> {
+    let of = |keys: Vec<Key>| -> Table {
+        keys.into_iter().filter_map(|key| Some((key.name.to_owned(), key.absent?))).collect()
+    };
+    let mut table = of(Settings::keys());
+    table.insert(setup.method.section.to_owned(), of((setup.method.keys.list)()).into());
+    record::dotted(&table)
+}
+
 /// What a table that compares the run with others has to say of it.
 fn remarks(setup: &Setup) -> Vec<Remark> {
     // Measuring seldom is cheaper than what the papers did.
-    let period = setup.imp_period.filter(|&period| period > 1);
-    period.map(Remark::measured_every).into_iter().collect()
+    let seldom = setup.measures_losses() && setup.imp_period > 1;
+    seldom.then(|| Remark::measured_every(setup.imp_period)).into_iter().collect()
 }
 
 /// The last step that an event tells of.
@@ -122,4 +134,45 @@ pub(super) fn last_progress(events: &[Event]) -> Option<Step> {
         Event::Progress { loss, rate, .. } => Some(Step { loss: *loss, rate: *rate }),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        config::{Config, OwnKeys, keys},
+        methods::{MethodInfo, REHEARSAL},
+    };
+
+    keys! {
+        /// Keys of which one came later.
+        struct OwnLaterKeys {
+            /// There from the beginning.
+            first: u64 = 3;
+            /// Came later.
+            later: f64 = 0.5, absent_as(0);
+        }
+    }
+
+    static LATER: MethodInfo =
+        MethodInfo { name: "later", section: "later", keys: OwnKeys::of::<OwnLaterKeys>(), ..REHEARSAL };
+
+    #[test]
+    fn a_result_says_what_records_stand_for_that_lack_its_later_keys() {
+        let mut setup = Config::default().check().unwrap();
+        let said = absent(&setup);
+        let expected = [
+            ("asymmetric", "false"),
+            ("average", "0"),
+            ("rebuild", "false"),
+            ("teacher", "0.0"),
+            ("teacher_temperature", "1.0"),
+        ];
+        assert_eq!(said, expected.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
+        let recorded = dotted(&setup, Role::sets_groups_apart);
+        assert!(said.keys().all(|key| recorded.contains_key(key)), "{recorded:?}");
+        setup.method = &LATER;
+        assert_eq!(absent(&setup)["later.later"], "0.0");
+        assert_eq!(absent(&setup).len(), 6);
+    }
 }

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 use dpcl::{
     Config, Image, Learner, Shape,
     checkpoint::Checkpoint,
+    method::{Array, Elements},
     methods::METHODS,
-    state::{Array, Elements},
 };
 
 use super::{MIB, Target, seal};
@@ -29,7 +29,8 @@ fn seeds() -> Vec<Vec<u8>> {
         let shape = Shape { channels: 3, height: SIDE, width: SIDE };
         let mut learner = Learner::new(&Config::from_toml(&text).unwrap(), shape).unwrap();
         for number in 0..7_u8 {
-            learner.observe(&image(SIDE, number * 30), i64::from(number / 2)).unwrap();
+            let task = usize::from(number > 4);
+            learner.observe_in(task, &image(SIDE, number * 30), i64::from(number / 2)).unwrap();
             if number == 4 {
                 learner.task_end().unwrap();
             }
@@ -57,7 +58,7 @@ fn used(checkpoint: &Checkpoint) -> bool {
     if small {
         let _ = learner.predict(&image(side, 100));
         for number in 0..3_u8 {
-            let _ = learner.observe(&image(side, number), i64::from(number));
+            let _ = learner.observe_in(usize::from(number), &image(side, number), i64::from(number));
         }
         let _ = learner.predict_all(&[image(side, 1), image(side, 200)]);
     }

@@ -1,6 +1,6 @@
 //! Altering bytes by chance: what transmission, disks, editors and ill will do to files.
 
-use dpcl::random::Random;
+use dpcl::Random;
 
 /// Numbers at which readers overflow, in as many widths as files have.
 const EXTREMES: [u64; 10] = [

@@ -15,10 +15,10 @@ fn configurations() {
     let seeds = seeds.map(|text| text.as_bytes().to_vec()).to_vec();
     Target::new("config", seeds).run(|bytes| {
         let Ok(text) = std::str::from_utf8(bytes) else { return false };
-        let Ok(resolved) = Config::from_toml(text).and_then(|config| config.check()) else { return false };
+        let Ok(checked) = Config::from_toml(text).and_then(|config| config.check()) else { return false };
         // What was accepted can be written down and means the same when read again.
-        let again = Config::from_toml(&resolved.to_toml()).unwrap().check().unwrap();
-        assert!(again.to_table() == resolved.to_table(), "{text}");
+        let again = Config::from_toml(&checked.to_toml()).unwrap().check().unwrap();
+        assert!(again.to_table() == checked.to_table(), "{text}");
         true
     });
 }

@@ -1,6 +1,7 @@
 //! The gradient of DPCL's loss against difference quotients of the loss, weight matrix by weight matrix, with the
 //! disturbance frozen at each depth; and that this comparison notices what can be wrong with a gradient.
 
+use super::quotients::{Quotients, norm};
 use crate::model::{Architecture, Growth, Model, Pass, Weight, floats, matrix, mixed_cross_entropy};
 use crate::perturb::{DEEPEST, Disturbance, NoiseKind, Pfi, PfiConfig};
 use crate::random::Random;
@@ -81,76 +82,38 @@ impl Frozen {
         }
     }
 
-    /// Central difference quotient of the loss for a matrix moved in a direction.
-    fn slope(&mut self, number: usize, direction: &[f64], step: f64) -> f64 {
+    /// The loss with a matrix moved.
+    fn value_at(&mut self, number: usize, offset: Vec<f32>) -> f64 {
         let old = self.weight(number).value.clone();
-        let direction = direction.iter().map(|&number| number as f32).collect();
-        let direction = matrix(direction, old.dims(), &old.device());
-        let mut at = |step: f64| {
-            self.weight(number).value = old.clone() + direction.clone().mul_scalar(step);
-            self.value()
-        };
-        let slope = (at(step) - at(-step)) / (2.0 * step);
+        self.weight(number).value = old.clone() + matrix(offset, old.dims(), &old.device());
+        let value = self.value();
         self.weight(number).value = old;
-        slope
+        value
     }
 
     /// What is wrong with a gradient of a matrix, as far as difference quotients tell; nothing if it is right.
     fn fault(&mut self, number: usize, gradient: &[f64]) -> Option<String> {
-        let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
-        if norm < LEAST_NORM {
-            return Some(format!("it is {norm} long"));
+        let mut value = |offset| self.value_at(number, offset);
+        if let Some(fault) = QUOTIENTS.fault(gradient, &mut value) {
+            return Some(fault);
         }
         // The slope that a direction by chance has.
-        let typical = norm / (gradient.len() as f64).sqrt();
-        let mut off = |direction: &[f64], bound: f64| {
-            let expected: f64 = gradient.iter().zip(direction).map(|(g, d)| g * d).sum();
-            let mut found = Vec::new();
-            let right = STEPS.into_iter().any(|step| {
-                let slope = self.slope(number, direction, step);
-                found.push(slope);
-                (slope - expected).abs() < bound
-            });
-            (!right).then(|| format!("{found:?} for {expected} ± {bound}"))
-        };
-
-        // Finds what is too long or too short, and what does not belong there; not what is missing.
-        let along: Vec<f64> = gradient.iter().map(|g| g / norm).collect();
-        if let Some(fault) = off(&along, 0.05 * norm) {
-            return Some(format!("along itself: {fault}"));
-        }
+        let typical = norm(gradient) / (gradient.len() as f64).sqrt();
         // The largest numbers may be wrong, the smallest may be missing.
         let mut order: Vec<usize> = (0..gradient.len()).collect();
         order.sort_by(|&one, &other| gradient[other].abs().total_cmp(&gradient[one].abs()));
-        let ends = order[..2].iter().chain(&order[order.len() - 2..]);
-        for &entry in ends {
+        order[..2].iter().chain(&order[order.len() - 2..]).find_map(|&entry| {
             let direction: Vec<f64> =
                 (0..gradient.len()).map(|at| f64::from(u8::from(at == entry))).collect();
-            if let Some(fault) = off(&direction, 0.1 * gradient[entry].abs() + 0.05 * typical) {
-                return Some(format!("number {entry}: {fault}"));
-            }
-        }
-        let directions = chance_directions(number, gradient.len());
-        let faults: Vec<String> =
-            directions.iter().filter_map(|direction| off(direction, 0.1 * typical)).collect();
-        (faults.len() > 1).then(|| format!("in directions by chance: {faults:?}"))
+            let bound = 0.1 * gradient[entry].abs() + 0.05 * typical;
+            let fault = QUOTIENTS.off(gradient, &direction, bound, &mut value);
+            fault.map(|fault| format!("number {entry}: {fault}"))
+        })
     }
 }
 
-/// Unit vectors whose numbers are all as large; one of them may meet a point without a slope.
-fn chance_directions(number: usize, length: usize) -> Vec<Vec<f64>> {
-    let mut random = Random::named(number as u64, "direction");
-    let size = (length as f64).sqrt().recip();
-    let mut direction = || (0..length).map(|_| if random.chance(0.5) { size } else { -size }).collect();
-    (0..4).map(|_| direction()).collect()
-}
-
-/// Steps of the difference quotients. A shorter one drowns in rounding, a longer one meets points where a ReLU turns
-/// and the loss has no slope, and which does worse varies; an error of the gradient is there at all of them.
-const STEPS: [f64; 3] = [1e-4, 2e-4, 4e-4];
-
-/// Gradients here are some 0.01 to 2 long.
-const LEAST_NORM: f64 = 1e-3;
+/// How closely gradients are looked at here; they are some 0.01 to 2 long.
+const QUOTIENTS: Quotients = Quotients { steps: &[1e-4, 2e-4, 4e-4], least_norm: 1e-3, share: 0.1 };
 
 /// A ReLU may turn just where the network stands, so what looks wrong is looked at with other images as well: a wrong
 /// gradient is wrong with these, too.

@@ -3,9 +3,10 @@
 use super::reference::{Case, cases_named, close};
 use crate::answers::{Scores, Votes};
 use crate::model::{Growth, Heads, matrix};
-use crate::perturb::{Bsc, BscConfig, Gaussian, Middle};
+use crate::perturb::{Bsc, BscConfig, DrawnHeads, Gaussian, Middle};
 use crate::random::Random;
-use burn::tensor::Device;
+use crate::state::{Persist, State};
+use burn::tensor::{Device, Tensor};
 use serde_json::{Value, json};
 
 fn covariance(gaussian: &Gaussian) -> Vec<Vec<f64>> {
@@ -74,12 +75,33 @@ fn prediction(case: &Case) -> Prediction {
             Gaussian::known(config.rank, mean[head][class].clone(), &variance[head][class], columns)
         }
     };
-    let gaussians =
+    let gaussians: Nested<Gaussian> =
         (0..fresh.len()).map(|class| (0..count).map(|head| gaussian(head, class)).collect()).collect();
-    Prediction { heads, bsc: Bsc::known(config, gaussians), fresh, draws }
+    Prediction { heads, bsc: known(config, &gaussians), fresh, draws }
 }
 
-fn features(case: &Case) -> burn::tensor::Tensor<2> {
+/// Distributions given whole, by class, then by head; one without a snapshot stands for a class never collected.
+fn known(config: BscConfig, classes: &[Vec<Gaussian>]) -> Bsc {
+    let mut state = State::default();
+    state.put("collections", &1);
+    state.put("classes", &classes.len());
+    for (class, heads) in classes.iter().enumerate() {
+        for (head, gaussian) in heads.iter().enumerate() {
+            gaussian.save(&format!("{class}.{head}"), &mut state);
+        }
+    }
+    let mut bsc = Bsc::new(config);
+    bsc.load(&state).unwrap();
+    bsc
+}
+
+/// Answers of every draw of every head for `features` [rows, features].
+fn votes(drawn: &DrawnHeads, features: Tensor<2>) -> Votes {
+    let (logits, shape) = drawn.logits(features);
+    Votes::from_logits(logits, shape)
+}
+
+fn features(case: &Case) -> Tensor<2> {
     let rows: Vec<Vec<f32>> = case.input("features");
     matrix(rows.concat(), [rows.len(), rows[0].len()], &Device::flex())
 }
@@ -117,7 +139,7 @@ fn golden_prediction_in_weight_space() {
         let mut normals = normals.into_iter();
         let drawn = bsc.draw_weights(Middle::Snapshots(&heads), &mut || normals.next().unwrap());
         assert!(normals.next().is_none(), "{}: every given number is used", case.name);
-        check(&case, "weight_space", &drawn.votes(features(&case)));
+        check(&case, "weight_space", &votes(&drawn, features(&case)));
     }
 }
 
@@ -173,7 +195,7 @@ fn both_spaces_give_logits_the_same_distribution() {
         let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
         (mean, drawn.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / drawn.len() as f64)
     };
-    let by_weights = odds(&drawn.votes(feature));
+    let by_weights = odds(&votes(&drawn, feature));
     let by_logits = odds(&moments.votes(&mut || random.normal() as f32));
     for (found, spread) in [by_weights, by_logits] {
         assert!((found - mean).abs() < 4.0 * (variance / 4000.0).sqrt(), "{found} for {mean}");

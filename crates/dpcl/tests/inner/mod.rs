@@ -16,5 +16,6 @@ mod golden_stream;
 mod moments;
 mod nfm_noise;
 mod paper_noise;
+pub mod quotients;
 pub mod reference;
 mod start_weights;

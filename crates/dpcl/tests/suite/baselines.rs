@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::quarters::{SHAPE, samples};
+use dpcl::method::State;
 use dpcl::methods::METHODS;
-use dpcl::rate::RATES;
-use dpcl::state::State;
+use dpcl::names::RATES;
 use dpcl::{Config, Error, Image, Learner, Observation, Progress, Run, Watch};
 
 pub fn config(text: &str) -> Config {
@@ -21,11 +21,12 @@ pub fn state(learner: &Learner) -> State {
     learner.state()
 }
 
-/// Learns the samples, a task end in the middle, and returns what each set off.
+/// Learns the samples, those of two tasks, and returns what each set off.
 pub fn learn(learner: &mut Learner, samples: &[(Image, usize)]) -> Vec<Observation> {
     let mut observations = Vec::new();
     for (index, (image, class)) in samples.iter().enumerate() {
-        observations.push(learner.observe(image, *class).unwrap());
+        let task = usize::from(index >= samples.len() / 2);
+        observations.push(learner.observe_in(task, image, *class).unwrap());
         if index + 1 == samples.len() / 2 {
             learner.task_end().unwrap();
         }
@@ -210,10 +211,10 @@ fn every_rate_serves_every_method_that_measures_what_it_follows() {
     }
     refused.sort_unstable();
     let one_head = [
-        "bic", "clib", "der++", "dro", "er", "er-ace", "er-cpr", "ewc++", "finetune", "fs-dgpm", "gdumb",
-        "joint", "mir", "nfm",
+        "bic", "ccll", "clib", "der++", "dro", "er", "er-ace", "er-cpr", "ewc++", "finetune", "fs-dgpm",
+        "gdumb", "joint", "mir", "nfm",
     ];
-    let nothing_measured = ["finetune", "gdumb", "joint"].map(|method| ("clib", method));
+    let nothing_measured = ["ccll", "finetune", "gdumb", "joint"].map(|method| ("clib", method));
     let expected: Vec<_> =
         nothing_measured.into_iter().chain(one_head.map(|method| ("pima", method))).collect();
     assert_eq!(refused, expected);

@@ -33,6 +33,7 @@ every_method! {
     ewc_plus_plus: "ewc++",
     fs_dgpm: "fs-dgpm",
     gdumb: "gdumb",
+    ccll: "ccll",
     finetune: "finetune",
     joint: "joint",
 }

@@ -2,8 +2,7 @@
 //! classes. Images without chance in their augmentation let the test measure the same with `predict`.
 
 use crate::quarters::{SIZE, config, learner};
-use dpcl::random::Random;
-use dpcl::{Image, Learner};
+use dpcl::{Image, Learner, Random};
 
 /// Rows of the stream in a batch; as many come from memory.
 const STREAM: usize = 4;

@@ -147,7 +147,7 @@ fn what_cannot_work_is_refused_by_name() {
 }
 
 #[test]
-fn a_resolved_configuration_names_every_key() {
+fn a_checked_configuration_names_every_key() {
     let setup = config("method = 'dpcl'").check().unwrap();
     assert_eq!((setup.memory_scheme.as_str(), setup.rate.as_str()), ("reservoir", "exp-reset"));
     assert_eq!((setup.head_keep_adam, setup.cutmix_prob), (false, 0.0));
@@ -175,10 +175,10 @@ fn a_key_left_out_is_the_methods_default_whatever_else_is_said() {
 #[test]
 fn the_letter_of_the_paper_leaves_nothing_to_the_defaults() {
     let letter = Config::from_toml(LETTER).unwrap();
-    let resolved = letter.check().unwrap().config();
+    let checked = letter.check().unwrap().config();
     let names = |config: &Config| config.sections["dpcl"].keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&letter), names(&resolved));
-    let (said, settled) = (&letter.settings, &resolved.settings);
+    assert_eq!(names(&letter), names(&checked));
+    let (said, settled) = (&letter.settings, &checked.settings);
     assert_eq!((&said.memory_scheme, &said.rate), (&settled.memory_scheme, &settled.rate));
     assert_eq!((said.head_keep_adam, said.cutmix_prob), (Some(true), Some(0.0)));
 }

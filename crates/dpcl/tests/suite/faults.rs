@@ -4,7 +4,12 @@
 use std::fs;
 
 use crate::small::{SIDE, built_in, finished, folder, folder_config, plain};
-use dpcl::{Error, Image, Learner, Run, Shape, data, memory::SCHEMES, methods::METHODS};
+use dpcl::{
+    Error, Image, Learner, Run, Shape, data,
+    method::{Memory, Sample},
+    methods::METHODS,
+    names::SCHEMES,
+};
 use dpcl_report::record::Event;
 
 #[test]
@@ -62,9 +67,9 @@ fn memories_smaller_than_the_number_of_classes_work_down_to_none() {
 #[test]
 fn every_scheme_keeps_to_one_slot_for_many_classes() {
     for scheme in SCHEMES {
-        let mut memory = dpcl::memory::Memory::new(scheme.name, 1, 5).unwrap();
+        let mut memory = Memory::new(scheme.name, 1, 5).unwrap();
         for class in (0..40).chain(0..40) {
-            let sample = dpcl::memory::Sample::new(plain(8, class as u8), class);
+            let sample = Sample::new(plain(8, class as u8), class);
             memory.offer(&sample, Some(0.5));
             assert!(memory.slots().len() <= 1, "{}", scheme.name);
         }

@@ -5,7 +5,7 @@ use crate::{
     baselines::{assert_same_run, config, learn, learner, losses, refusal, state},
     quarters::{SHAPE, samples},
 };
-use dpcl::{Error, Learner, state::Array};
+use dpcl::{Error, Learner, method::Array};
 
 /// Without bases, perturbation and cut gradients.
 const BARE: &str = "method = 'fs-dgpm'\n[fsdgpm]\nimages = 0\ne1 = 0.0\nclip = 1e30";
@@ -80,7 +80,7 @@ fn a_learner_with_bases_resumes_exactly_and_refuses_those_of_another_network() {
 #[test]
 fn one_stored_sample_and_odd_batches_are_enough() {
     let mut config = config("method = 'fs-dgpm'");
-    (config.settings.memory, config.settings.batch) = (Some(1), Some(5));
+    (config.settings.memory, config.settings.batch) = (Some(1), Some(6));
     let mut learner = Learner::new(&config, SHAPE).unwrap();
     let losses = losses(learn(&mut learner, &samples(24)));
     assert!(losses.len() == 24 && losses.iter().all(|loss| loss.is_finite()));

@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     PerturbMix,
+    depthwise::{depthwise_add_backward, depthwise_kernel_gradient},
     linear::linear_backward,
     perturb::perturb_mix_backward,
     pooling::{ImageShape, average_pool_backward, max_pool_backward},
@@ -87,6 +88,31 @@ impl Backward<Flex, 1> for MaxPoolBackward {
         let mut input = Buffer::new(shape.len());
         max_pool_backward(shape, slice(&x), slice(&output), slice(&gradient), &mut input);
         grads.register::<Flex>(node.id, tensor(input, dims::<4>(&x)));
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct DepthwiseAddBackward;
+
+impl Backward<Flex, 2> for DepthwiseAddBackward {
+    type State = (Cpu, Cpu);
+
+    fn backward(self, ops: Ops<(Cpu, Cpu), 2>, grads: &mut Gradients, _checkpointer: &mut Checkpointer) {
+        let nodes = ops.parents.map(|node| node.map(|node| node.id));
+        let given = grads.consume::<Flex>(&ops.node).to_contiguous();
+        let (x, kernel) = ops.state;
+        let shape = image_shape(&x);
+        let input = nodes[0].map(|_| {
+            let mut input = Buffer::new(shape.len());
+            depthwise_add_backward(shape, slice(&kernel), slice(&given), &mut input);
+            tensor(input, dims::<4>(&x))
+        });
+        let weights = nodes[1].map(|_| {
+            let mut weights = Buffer::new(slice(&kernel).len());
+            depthwise_kernel_gradient(shape, slice(&x), slice(&given), &mut weights);
+            tensor(weights, dims::<2>(&kernel))
+        });
+        register(grads, nodes, [input, weights]);
     }
 }
 

@@ -5,30 +5,20 @@
 
 mod backward;
 mod block;
+mod differentiable;
 mod tensors;
 
-use burn::backend::{
-    Autodiff, Backend, Flex,
-    autodiff::{
-        checkpoint::strategy::CheckpointStrategy,
-        ops::{Backward, OpsKind},
-    },
-    backend_extension,
-    tensor::FloatTensor,
-};
+use burn::backend::{Backend, Flex, backend_extension, tensor::FloatTensor};
 
 use crate::{
-    AdamStep, ConvSpec, NO_GRADIENT, PerturbMix,
+    AdamStep, ConvSpec, PerturbMix,
     adam::{AdamState, adam},
+    depthwise::depthwise_add_forward,
     evaluate::conv_evaluate,
     linear::linear_forward,
     perturb::perturb_mix_forward,
     pooling::{average_pool_forward, max_pool_forward},
     recycle::Buffer,
-};
-use backward::{
-    AveragePoolBackward, ConvBlockAddBackward, ConvBlockBackward, LinearBackward, MaxPoolBackward,
-    PerturbMixBackward,
 };
 use block::block_forward;
 use tensors::{contiguous_mut, dims, geometry, image_shape, slice, tensor};
@@ -79,6 +69,9 @@ pub trait Kernels: Backend {
 
     /// 3×3 maximum of stride 2.
     fn max_pool(x: FloatTensor<Self>) -> FloatTensor<Self>;
+
+    /// `x` and its 3×3 convolution, channel by channel.
+    fn depthwise_add(x: FloatTensor<Self>, kernel: FloatTensor<Self>) -> FloatTensor<Self>;
 
     /// Mean over height and width.
     fn average_pool(x: FloatTensor<Self>) -> FloatTensor<Self>;
@@ -143,6 +136,13 @@ impl Kernels for Flex {
         let mut output = Buffer::new(pooled.len());
         max_pool_forward(shape, slice(&x), &mut output);
         tensor(output, [pooled.batch, pooled.height, pooled.width, pooled.channels])
+    }
+
+    fn depthwise_add(x: Cpu, kernel: Cpu) -> Cpu {
+        let [x, kernel] = [x, kernel].map(|operand| operand.to_contiguous());
+        let mut output = Buffer::new(slice(&x).len());
+        depthwise_add_forward(image_shape(&x), slice(&x), slice(&kernel), &mut output);
+        tensor(output, dims::<4>(&x))
     }
 
     fn average_pool(x: Cpu) -> Cpu {
@@ -210,139 +210,6 @@ impl Kernels for Flex {
     }
 }
 
-impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
-    fn conv_block(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        scale: FloatTensor<Self>,
-        shift: FloatTensor<Self>,
-        spec: ConvSpec,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let nodes = [x.node(), weight.node(), scale.node(), shift.node()];
-        let [x, weight, scale, shift] = [x, weight, scale, shift].map(inner::<C>);
-        let (output, mean, variance, state) = block_forward(&x, weight, scale, shift, None, spec);
-        let output = match ConvBlockBackward.prepare::<C>(nodes).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish(state, output),
-            OpsKind::UnTracked(prep) => prep.finish(output),
-        };
-        (output, constant::<C>(mean), constant::<C>(variance))
-    }
-
-    fn conv_block_add(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        scale: FloatTensor<Self>,
-        shift: FloatTensor<Self>,
-        residual: FloatTensor<Self>,
-        spec: ConvSpec,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let nodes = [x.node(), weight.node(), scale.node(), shift.node(), residual.node()];
-        let [x, weight, scale, shift, residual] = [x, weight, scale, shift, residual].map(inner::<C>);
-        let (output, mean, variance, mut state) =
-            block_forward(&x, weight, scale, shift, Some(&residual), spec);
-        let output = match ConvBlockAddBackward.prepare::<C>(nodes).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => {
-                if spec.relu_after_sum {
-                    state.output = Some(output.clone());
-                }
-                prep.finish(state, output)
-            }
-            OpsKind::UnTracked(prep) => prep.finish(output),
-        };
-        (output, constant::<C>(mean), constant::<C>(variance))
-    }
-
-    fn conv_scaled(
-        _x: FloatTensor<Self>,
-        _weight: FloatTensor<Self>,
-        _scale: FloatTensor<Self>,
-        _shift: FloatTensor<Self>,
-        _spec: ConvSpec,
-    ) -> FloatTensor<Self> {
-        unreachable!("{NO_GRADIENT}")
-    }
-
-    fn conv_scaled_add(
-        _x: FloatTensor<Self>,
-        _weight: FloatTensor<Self>,
-        _scale: FloatTensor<Self>,
-        _shift: FloatTensor<Self>,
-        _residual: FloatTensor<Self>,
-        _spec: ConvSpec,
-    ) -> FloatTensor<Self> {
-        unreachable!("{NO_GRADIENT}")
-    }
-
-    fn max_pool(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        let node = x.node();
-        let x = x.into_primitive().to_contiguous();
-        let output = <Flex as Kernels>::max_pool(x.clone());
-        match MaxPoolBackward.prepare::<C>([node]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((x, output.clone()), output),
-            OpsKind::UnTracked(prep) => prep.finish(output),
-        }
-    }
-
-    fn average_pool(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        let node = x.node();
-        let x = x.into_primitive();
-        let shape = dims(&x);
-        let output = <Flex as Kernels>::average_pool(x);
-        match AveragePoolBackward.prepare::<C>([node]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish(shape, output),
-            OpsKind::UnTracked(prep) => prep.finish(output),
-        }
-    }
-
-    fn linear(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>) -> FloatTensor<Self> {
-        let nodes = [x.node(), weight.node(), bias.node()];
-        let [x, weight, bias] = [x, weight, bias].map(inner::<C>);
-        let [x, weight] = [x, weight].map(|operand| operand.to_contiguous());
-        let output = <Flex as Kernels>::linear(x.clone(), weight.clone(), bias);
-        match LinearBackward.prepare::<C>(nodes).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((x, weight), output),
-            OpsKind::UnTracked(prep) => prep.finish(output),
-        }
-    }
-
-    fn perturb_mix(x: FloatTensor<Self>, change: PerturbMix) -> FloatTensor<Self> {
-        let node = x.node();
-        let output = <Flex as Kernels>::perturb_mix(x.into_primitive(), change.clone());
-        match PerturbMixBackward.prepare::<C>([node]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish(change, output),
-            OpsKind::UnTracked(prep) => prep.finish(output),
-        }
-    }
-
-    fn adam(
-        parameter: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        first: FloatTensor<Self>,
-        second: FloatTensor<Self>,
-        step: AdamStep,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let [parameter, gradient, first, second] = [parameter, gradient, first, second].map(inner::<C>);
-        let (parameter, first, second) = <Flex as Kernels>::adam(parameter, gradient, first, second, step);
-        (constant::<C>(parameter), constant::<C>(first), constant::<C>(second))
-    }
-
-    fn adam_averaged(
-        parameter: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        first: FloatTensor<Self>,
-        second: FloatTensor<Self>,
-        average: FloatTensor<Self>,
-        step: AdamStep,
-        share: f64,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let [parameter, gradient, first, second, average] =
-            [parameter, gradient, first, second, average].map(inner::<C>);
-        let (parameter, first, second, average) =
-            <Flex as Kernels>::adam_averaged(parameter, gradient, first, second, average, step, share);
-        (constant::<C>(parameter), constant::<C>(first), constant::<C>(second), constant::<C>(average))
-    }
-}
-
 /// A convolution with scaled and shifted output, with or without another tensor added.
 fn scaled(x: &Cpu, weight: &Cpu, [scale, shift]: [&Cpu; 2], residual: Option<&Cpu>, spec: &ConvSpec) -> Cpu {
     let [x, weight, scale, shift] = [x, weight, scale, shift].map(Cpu::to_contiguous);
@@ -360,14 +227,4 @@ fn scaled(x: &Cpu, weight: &Cpu, [scale, shift]: [&Cpu; 2], residual: Option<&Cp
         &mut output,
     );
     tensor(output, [geometry.batch, geometry.out_height(), geometry.out_width(), geometry.channels_out])
-}
-
-/// The plain tensor inside a differentiable one.
-fn inner<C: CheckpointStrategy>(tensor: FloatTensor<Autodiff<Flex, C>>) -> Cpu {
-    tensor.into_primitive()
-}
-
-/// A tensor that takes no part in the graph.
-fn constant<C: CheckpointStrategy>(primitive: Cpu) -> FloatTensor<Autodiff<Flex, C>> {
-    <Autodiff<Flex, C> as burn::backend::AutodiffBackend>::from_inner(primitive)
 }

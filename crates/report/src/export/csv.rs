@@ -1,20 +1,21 @@
 //! One line a group for spreadsheets and scripts: unrounded, shares as 0..1, empty where not measured.
 
+use crate::against::Difference;
 use crate::group::{Group, Run, Setting};
 use crate::statistics::Estimate;
 use crate::{Report, costs, values};
 
 pub fn export(report: &Report) -> String {
-    let mut text = heading();
+    let mut text = line(&[heading(), compared_heading(report)].concat());
     for setting in &report.settings {
         for group in &setting.groups {
-            text.push_str(&line(&row(setting, group)));
+            text.push_str(&line(&[row(setting, group), compared(report, setting, group)].concat()));
         }
     }
     text
 }
 
-fn heading() -> String {
+fn heading() -> Vec<String> {
     let mut names: Vec<String> = [
         "setting",
         "dataset",
@@ -34,7 +35,50 @@ fn heading() -> String {
     }
     names.extend(["updates", "samples", "train_seconds", "eval_seconds"].map(str::to_owned));
     names.extend(costs::COSTS.map(|cost| cost.key.to_owned()));
-    line(&names)
+    names
+}
+
+/// Columns that only a comparison has.
+fn compared_heading(report: &Report) -> Vec<String> {
+    let Some(compared) = report.compared() else { return Vec::new() };
+    let mut names = ["against", "margin"].map(str::to_owned).to_vec();
+    for metric in &compared.metrics {
+        let parts = ["pairs", "mean", "std", "low", "high", "outcome", "needed"];
+        names.extend(parts.map(|part| format!("{metric}_difference_{part}")));
+    }
+    names
+}
+
+/// Empty for the row that the others are compared with.
+fn compared(report: &Report, setting: &Setting, group: &Group) -> Vec<String> {
+    let Some(compared) = report.compared() else { return Vec::new() };
+    let mut fields = vec![compared.against.clone(), (compared.margin / 100.0).to_string()];
+    let comparison = report.comparison(setting);
+    let rival = comparison
+        .as_ref()
+        .and_then(|comparison| comparison.rivals.iter().find(|rival| rival.group.name == group.name));
+    match rival {
+        Some(rival) => fields.extend(rival.differences.iter().flat_map(difference)),
+        None => fields.extend(compared.metrics.iter().flat_map(|_| [const { String::new() }; 7])),
+    }
+    fields
+}
+
+fn difference(found: &Difference) -> [String; 7] {
+    let Some(estimate) = found.estimate else {
+        let mut fields = [const { String::new() }; 7];
+        fields[0] = "0".to_owned();
+        return fields;
+    };
+    [
+        estimate.count.to_string(),
+        estimate.mean.to_string(),
+        number(estimate.deviation),
+        number(found.interval.map(|(low, _)| low)),
+        number(found.interval.map(|(_, high)| high)),
+        found.outcome.word().to_owned(),
+        found.needed.map(|needed| needed.to_string()).unwrap_or_default(),
+    ]
 }
 
 fn row(setting: &Setting, group: &Group) -> Vec<String> {

@@ -2,9 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::against::{Comparison, Difference, Rival};
 use crate::group::{Group, Run, Setting};
 use crate::record::{Kept, Uncertainty};
 use crate::statistics::{Band, Estimate, average};
+use crate::student::{CONFIDENCE, POWER};
 use crate::uncertainty::{self, risk_coverage};
 use crate::{Report, costs, curves, values};
 
@@ -14,18 +16,60 @@ const FORMAT: u32 = 1;
 pub fn export(report: &Report) -> String {
     let object = json!({
         "format": FORMAT,
-        "settings": report.settings.iter().map(setting).collect::<Vec<_>>(),
+        "settings": report.settings.iter().map(|setting| self::setting(setting, report)).collect::<Vec<_>>(),
         "unfinished": report.unfinished,
         "notes": report.notes,
     });
     format!("{object:#}\n")
 }
 
-fn setting(setting: &Setting) -> Value {
-    json!({
+fn setting(setting: &Setting, report: &Report) -> Value {
+    let mut object = json!({
         "name": setting.name,
         "description": setting.description(),
         "groups": setting.groups.iter().map(|group| self::group(group, setting)).collect::<Vec<_>>(),
+    });
+    if let Some(comparison) = report.comparison(setting) {
+        object["comparison"] = self::comparison(&comparison);
+    }
+    object
+}
+
+/// `needed` is `null` beyond a thousand seeds as well; a deviation is known then.
+fn comparison(comparison: &Comparison) -> Value {
+    json!({
+        "against": comparison.opponent.name,
+        "confidence": CONFIDENCE,
+        "margin": comparison.margin / 100.0,
+        "power": POWER,
+        "rows": comparison.rivals.iter().map(|rival| self::rival(rival, comparison)).collect::<Vec<_>>(),
+    })
+}
+
+fn rival(rival: &Rival, comparison: &Comparison) -> Value {
+    let differences: Map<String, Value> = comparison
+        .metrics
+        .iter()
+        .zip(&rival.differences)
+        .map(|(metric, found)| ((*metric).to_owned(), difference(found)))
+        .collect();
+    json!({
+        "name": rival.group.name,
+        "differences": differences,
+        "seeds_of_row_only": rival.further,
+        "seeds_of_opponent_only": rival.lacking,
+        "seeds_on_two_instruction_sets": rival.other_sets,
+    })
+}
+
+fn difference(found: &Difference) -> Value {
+    json!({
+        "pairs": found.pairs(),
+        "mean": found.estimate.map(|estimate| estimate.mean),
+        "deviation": found.estimate.and_then(|estimate| estimate.deviation),
+        "interval": found.interval,
+        "outcome": found.estimate.map(|_| found.outcome.word()),
+        "needed": found.needed,
     })
 }
 

@@ -2,6 +2,7 @@
 //! the table below itself; knows nothing of the terminal but its width and whether styles are wanted.
 
 use crate::Report;
+use crate::against::Comparison;
 use crate::format;
 use crate::table::{Cell, Row, Table};
 
@@ -17,12 +18,13 @@ pub fn export(report: &Report, width: usize, colour: bool) -> String {
     let mut blocks: Vec<String> = report
         .settings
         .iter()
-        .map(|setting| {
+        .flat_map(|setting| {
             let table = Table::of(setting);
             let mut block = page.paragraph(&format!("{}: {}", setting.name, setting.description()), BOLD);
             block.push_str(&page.table(&table));
             block.extend(table.footnotes.iter().map(|note| page.paragraph(note, FAINT)));
-            block
+            let compared = report.comparison(setting).map(|comparison| page.comparison(&comparison));
+            std::iter::once(block).chain(compared)
         })
         .collect();
     let mut remarks: Vec<String> =
@@ -57,6 +59,13 @@ impl Page {
             }
         }
         lines.iter().map(|line| self.style(line, style) + "\n").collect()
+    }
+
+    fn comparison(&self, comparison: &Comparison) -> String {
+        let mut block = self.paragraph(&comparison.heading(), BOLD);
+        block.extend(comparison.tables().iter().map(|table| self.table(table)));
+        block.extend(comparison.notes().iter().map(|note| self.paragraph(note, FAINT)));
+        block
     }
 
     fn table(&self, table: &Table) -> String {

@@ -2,7 +2,7 @@
 
 use super::markup::{Element, fit, tag, text_width};
 use super::plot::{TEXT, both_sizes, rect, svg, text};
-use super::summary::{rows_of, scrolled};
+use super::summary::{header, rows_of, scrolled};
 use super::{card, series_class};
 use crate::costs;
 use crate::format::{bytes, short};
@@ -52,9 +52,7 @@ pub fn figure(setting: &Setting) -> Element {
 /// The same and the size of the models as numbers, as complexity tables of papers give them.
 pub fn table(setting: &Setting) -> Element {
     let table = costs::table(setting);
-    let head = tag("tr")
-        .child(tag("th").with("scope", "col").text("method"))
-        .children(table.columns.iter().map(|name| tag("th").with("scope", "col").text(name)));
+    let head = header(&table.columns);
     let notes = table.footnotes.iter().map(|note| tag("p").class("note").text(note));
     card("Costs", "Means over seeds.").child(scrolled(head, rows_of(setting, &table))).children(notes)
 }

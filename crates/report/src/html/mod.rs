@@ -2,6 +2,7 @@
 //! head makes browsers hold it to that. Each figure has its own file; this one puts them in order.
 
 mod classes;
+mod compared;
 mod cost;
 mod forgetting;
 mod heatmap;
@@ -24,6 +25,8 @@ use crate::group::{Group, Setting};
 use crate::statistics::{Band, Curve, average, thin};
 
 const STYLE: &str = include_str!("style.css");
+/// What only a page with a comparison needs.
+const COMPARED_STYLE: &str = include_str!("compared.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 /// Colours in the style sheet; further groups repeat them with dashed lines.
 const COLOURS: usize = 8;
@@ -36,6 +39,7 @@ pub fn export(report: &Report) -> String {
 }
 
 fn head(report: &Report) -> Element {
+    let style = tag("style").own(STYLE);
     let meta = |name: &'static str, content: &str| tag("meta").with("name", name).with("content", content);
     tag("head")
         .child(tag("meta").with("charset", "utf-8"))
@@ -43,7 +47,7 @@ fn head(report: &Report) -> Element {
         .child(meta("viewport", "width=device-width, initial-scale=1"))
         .child(meta("color-scheme", "light dark"))
         .child(tag("title").text(title(report)))
-        .child(tag("style").own(STYLE))
+        .child(if report.compared().is_some() { style.own(COMPARED_STYLE) } else { style })
 }
 
 fn title(report: &Report) -> String {
@@ -54,7 +58,6 @@ fn title(report: &Report) -> String {
 }
 
 fn body(report: &Report) -> Element {
-    let several = report.settings.len() > 1;
     let mut header = tag("header").child(tag("p").class("overline").text("Continual learning report"));
     header = match report.settings.as_slice() {
         [] => header.child(tag("h1").text("No run has finished yet")),
@@ -63,8 +66,7 @@ fn body(report: &Report) -> Element {
             .child(tag("p").class("soft").text(format!("{}: {}", one.name, one.description()))),
         many => header.child(tag("h1").text(format!("{} settings", many.len()))).child(contents(many)),
     };
-    let sections =
-        report.settings.iter().enumerate().map(|(place, setting)| section(setting, place, several));
+    let sections = report.settings.iter().enumerate().map(|(place, setting)| section(report, setting, place));
     let footer = tag("footer").child(runs::glossary()).child(
         tag("p").text(format!("Made from the records of the runs by dpcl {}.", env!("CARGO_PKG_VERSION"))),
     );
@@ -79,9 +81,9 @@ fn contents(settings: &[Setting]) -> Element {
     tag("nav").with("aria-label", "settings").child(tag("ul").children(settings.iter().enumerate().map(link)))
 }
 
-fn section(setting: &Setting, place: usize, several: bool) -> Element {
+fn section(report: &Report, setting: &Setting, place: usize) -> Element {
     let mut section = tag("section").with("id", format!("setting-{place}"));
-    if several {
+    if report.settings.len() > 1 {
         section = section
             .child(tag("h2").text(&setting.name))
             .child(tag("p").class("lead").text(summary::headline(setting)))
@@ -93,6 +95,7 @@ fn section(setting: &Setting, place: usize, several: bool) -> Element {
     ];
     section
         .child(summary::figure(setting))
+        .children(report.comparison(setting).as_ref().map(compared::figure))
         .children(any_time(setting))
         .children(heatmap::figure(setting))
         .child(pair(forgetting::figure(setting).into_iter().chain([cost::figure(setting)]).collect()))

@@ -34,7 +34,7 @@ pub fn remarks(report: &Report) -> Option<Element> {
 
 /// One folded configuration a group, as the lowest seed recorded it.
 pub fn configurations(setting: &Setting) -> Element {
-    let caption = "The resolved configuration of each method, exactly as recorded with its lowest seed.";
+    let caption = "The checked configuration of each method, exactly as recorded with its lowest seed.";
     card("Configuration", caption).children(setting.groups.iter().map(configuration))
 }
 

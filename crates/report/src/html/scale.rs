@@ -31,6 +31,12 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
+    /// Whether a value is on the axis.
+    pub fn holds(&self, value: f64) -> bool {
+        let value = if self.logarithmic { value.max(f64::MIN_POSITIVE).log10() } else { value };
+        (self.low..=self.high).contains(&value)
+    }
+
     /// Round values inside the interval, about `count` of them.
     pub fn ticks(&self, count: usize) -> Vec<f64> {
         if self.logarithmic {
@@ -111,7 +117,10 @@ mod tests {
     fn positions_run_between_the_ends() {
         let scale = Scale::linear(0.0, 10.0, 100.0, 0.0);
         assert_eq!([-5.0, 0.0, 5.0, 10.0, 99.0].map(|value| scale.at(value)), [100.0, 100.0, 50.0, 0.0, 0.0]);
-        assert_eq!(Scale::logarithmic(1.0, 100.0, 0.0, 10.0).at(10.0), 5.0);
+        assert_eq!([-0.1, 0.0, 10.0, 10.1].map(|value| scale.holds(value)), [false, true, true, false]);
+        let logarithmic = Scale::logarithmic(1.0, 100.0, 0.0, 10.0);
+        assert_eq!(logarithmic.at(10.0), 5.0);
+        assert!(logarithmic.holds(100.0) && !logarithmic.holds(0.0));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::{card, series_class, swatch};
 use crate::format::percent;
 use crate::group::{Group, Run, Setting};
 use crate::statistics::Estimate;
-use crate::table::{COLUMNS, Cell, Table};
+use crate::table::{COLUMNS, Cell, Row, Table};
 use crate::values;
 
 /// The outcome in one sentence: the best group, and how far the next and the last are.
@@ -88,16 +88,24 @@ pub fn figure(setting: &Setting) -> Element {
 
 /// The lines of a setting's table.
 pub fn rows_of(setting: &Setting, table: &Table) -> impl Iterator<Item = Element> {
-    setting.groups.iter().zip(&table.rows).map(|(group, row)| {
-        tag("tr").class(series_class(group)).child(name_cell(group)).children(row.cells.iter().map(cell))
-    })
+    setting.groups.iter().zip(&table.rows).map(|(group, found)| row(group, found))
+}
+
+/// One line of a table.
+pub fn row(group: &Group, row: &Row) -> Element {
+    tag("tr").class(series_class(group)).child(name_cell(group)).children(row.cells.iter().map(cell))
+}
+
+/// The headings of a table of methods.
+pub fn header(names: &[&str]) -> Element {
+    tag("tr")
+        .child(tag("th").with("scope", "col").text("method"))
+        .children(names.iter().map(|name| tag("th").with("scope", "col").text(name)))
 }
 
 fn all_metrics(setting: &Setting) -> Element {
     let names: Vec<&str> = values(&Default::default()).iter().map(|(name, _)| *name).collect();
-    let head = tag("tr")
-        .child(tag("th").with("scope", "col").text("method"))
-        .children(names.iter().map(|name| tag("th").with("scope", "col").text(name)));
+    let head = header(&names);
     let rows = setting.groups.iter().map(|group| {
         let cells = (0..names.len()).map(|index| {
             let measured: Vec<f64> =

@@ -4,7 +4,7 @@ use crate::group::Run;
 use crate::metrics::AccuracyMatrix;
 use crate::record::{Event, Metrics};
 use crate::statistics::Estimate;
-use crate::{format, values};
+use crate::{format, student, values};
 
 /// What stands where nothing was measured.
 pub const NOTHING: &str = "–";
@@ -92,20 +92,31 @@ impl Column {
         }
     }
 
-    /// A number with its deviation, where it has one; with a sign if it is a difference.
+    /// A number with its deviation, where it has one; a difference with its sign and its 95 % interval.
     pub fn show(&self, estimate: &Estimate, difference: bool) -> String {
-        let mean = self.number(estimate.mean.abs());
-        let zero = mean.chars().all(|letter| matches!(letter, '0' | '.'));
+        let mean = self.signed(estimate.mean, difference);
+        if difference {
+            return student::interval(estimate).map_or_else(
+                || mean.clone(),
+                |(low, high)| format!("{mean} [{}, {}]", self.signed(low, true), self.signed(high, true)),
+            );
+        }
+        match estimate.deviation {
+            Some(deviation) => format!("{mean} ± {}", self.number(deviation)),
+            None => mean,
+        }
+    }
+
+    fn signed(&self, value: f64, plus: bool) -> String {
+        let text = self.number(value.abs());
+        let zero = text.chars().all(|letter| matches!(letter, '0' | '.'));
         let sign = match () {
             () if zero => "",
-            () if estimate.mean < 0.0 => "−",
-            () if difference => "+",
+            () if value < 0.0 => "−",
+            () if plus => "+",
             () => "",
         };
-        match estimate.deviation {
-            Some(deviation) => format!("{sign}{mean} ± {}", self.number(deviation)),
-            None => format!("{sign}{mean}"),
-        }
+        format!("{sign}{text}")
     }
 
     fn number(&self, value: f64) -> String {
@@ -145,7 +156,10 @@ mod tests {
         assert_eq!(show(&[0.125], true), "+12.5");
         assert_eq!(show(&[-0.125], true), "−12.5");
         assert_eq!(show(&[0.000_001], true), "0.0");
-        assert_eq!(show(&[-0.01, -0.03], true), "−2.0 ± 1.4");
+        assert_eq!(show(&[0.01, 0.03], false), "2.0 ± 1.4");
+        // s/√2 is one point, of which t₀.₉₇₅;₁ is 12.7.
+        assert_eq!(show(&[-0.01, -0.03], true), "−2.0 [−14.7, +10.7]");
+        assert_eq!(show(&[0.01, 0.01], true), "+1.0 [+1.0, +1.0]");
         assert_eq!(Column::Updates.show(&Estimate::of(&[15_000.0]).unwrap(), false), "15,000");
     }
 }

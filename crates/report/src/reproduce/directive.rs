@@ -8,9 +8,12 @@
 //! -->
 //! ```
 //!
-//! A row's key is the label of runs that lie in the folder itself, or the name of a folder below it. A row of its own
-//! line has its text after the colon; one from `rows=` is shown by its key.
+//! A row's key is the label of runs that lie in the folder itself, or the name of a folder below it; `er@unaveraged` is
+//! what the weights that learn would have answered, of runs whose average does. A row of its own line has its text after
+//! the colon; one from `rows=` is shown by its key. With `against` every number is the difference to the run of the same
+//! seed; over several seeds the mean difference with its 95 % interval and the number of pairs.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use super::column::Column;
@@ -41,11 +44,37 @@ pub enum Seeds {
     Both,
 }
 
+/// What follows a key that names the answers of the weights that learn.
+const UNAVERAGED: &str = "@unaveraged";
+
+/// Which runs are meant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Key {
+    /// Their label or folder.
+    pub folder: String,
+    /// Whether the weights that learn are to answer in place of their average.
+    pub unaveraged: bool,
+}
+
+impl Key {
+    /// A label or folder, `@unaveraged` behind it or not.
+    pub fn parse(text: &str) -> Self {
+        let folder = text.strip_suffix(UNAVERAGED);
+        Self { folder: folder.unwrap_or(text).to_owned(), unaveraged: folder.is_some() }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}{}", self.folder, if self.unaveraged { UNAVERAGED } else { "" })
+    }
+}
+
 /// One line of the directive's list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Label or folder of its runs.
-    pub key: String,
+    /// Which runs it is of.
+    pub key: Key,
     /// Markdown for the first cell.
     pub name: String,
 }
@@ -62,7 +91,7 @@ pub struct Directive {
     /// The seeds that count; empty for all.
     pub only: Vec<u64>,
     /// Key of the runs that each number is a difference to, seed by seed.
-    pub against: Option<String>,
+    pub against: Option<Key>,
     /// The column that orders the rows, highest first; else they stay as listed.
     pub sort: Option<Column>,
     /// What stands above the first column.
@@ -96,7 +125,7 @@ impl Directive {
         if directive.columns.is_empty() {
             return Err(Problem::new("a table without columns", "name them: `columns=acc,fm`"));
         }
-        if directive.rows.iter().any(|row| row.key.is_empty()) {
+        if directive.rows.iter().any(|row| row.key.folder.is_empty()) {
             return Err(Problem::new("a row without a key", "write the label or the folder of its runs"));
         }
         if directive.rows.is_empty() {
@@ -112,7 +141,7 @@ impl Directive {
             "rows" => self.rows.extend(value.split(',').map(plain_row)),
             "seeds" => self.seeds = seeds(value)?,
             "only" => self.only = value.split(',').map(seed).collect::<Result<_, _>>()?,
-            "against" => self.against = Some(value.to_owned()),
+            "against" => self.against = Some(Key::parse(value)),
             "sort" => self.sort = Some(column(value)?),
             "name" => self.name = value.to_owned(),
             _ => {
@@ -143,14 +172,16 @@ fn seed(value: &str) -> Result<u64, Problem> {
 }
 
 fn plain_row(key: &str) -> Row {
-    Row { key: key.to_owned(), name: format!("`{key}`") }
+    let key = Key::parse(key);
+    let name = if key.unaveraged { format!("`{}`, unaveraged", key.folder) } else { format!("`{key}`") };
+    Row { key, name }
 }
 
 fn row(line: &str) -> Result<Row, Problem> {
     let (key, name) = line
         .split_once(':')
         .ok_or_else(|| Problem::new(format!("`{line}` is no row"), "write `key: text of the first cell`"))?;
-    Ok(Row { key: key.trim().to_owned(), name: name.trim().to_owned() })
+    Ok(Row { key: Key::parse(key.trim()), name: name.trim().to_owned() })
 }
 
 #[cfg(test)]
@@ -159,17 +190,21 @@ mod tests {
 
     #[test]
     fn everything_a_directive_can_say() {
-        let text = "results/small columns=acc,after_2,isa seeds=both only=1,3 against=er sort=acc name=reading \
-                    rows=dpcl\nbic: `bic`: the teacher\n";
+        let text = "results/small columns=acc,after_2,isa seeds=both only=1,3 against=er@unaveraged sort=acc \
+                    name=reading rows=dpcl,er@unaveraged\nbic: `bic`: the teacher\n";
         let expected = Directive {
             folder: "results/small".into(),
             columns: vec![Column::Metric("acc"), Column::After(2), Column::InstructionSet],
             seeds: Seeds::Both,
             only: vec![1, 3],
-            against: Some("er".into()),
+            against: Some(Key { folder: "er".into(), unaveraged: true }),
             sort: Some(Column::Metric("acc")),
             name: "reading".into(),
-            rows: vec![plain_row("dpcl"), Row { key: "bic".into(), name: "`bic`: the teacher".into() }],
+            rows: vec![
+                plain_row("dpcl"),
+                Row { key: Key::parse("er@unaveraged"), name: "`er`, unaveraged".into() },
+                Row { key: Key::parse("bic"), name: "`bic`: the teacher".into() },
+            ],
         };
         assert_eq!(Directive::parse(text), Ok(expected));
     }

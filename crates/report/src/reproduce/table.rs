@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::column::{Column, NOTHING};
-use super::directive::{Directive, Problem, Row, Seeds};
+use super::directive::{Directive, Key, Problem, Row, Seeds};
 use crate::Report;
+use crate::against::partner;
 use crate::error::{Error, Result};
 use crate::group::{Group, Run};
 use crate::read;
@@ -19,23 +20,23 @@ pub fn markdown(directive: &Directive, root: &Path, located: impl Fn(Problem) ->
         return Err(located(Problem::new(what, "check the path's spelling; it starts at the root")));
     }
     let paths = read::find_paths(std::slice::from_ref(&base))?;
-    let mut keys: Vec<&str> = directive.rows.iter().map(|row| row.key.as_str()).collect();
-    keys.extend(directive.against.as_deref());
+    let keys: Vec<&Key> = directive.rows.iter().map(|row| &row.key).chain(&directive.against).collect();
     let records = paths
         .iter()
         .filter(|path| keys.iter().any(|key| belongs(path, &base, key)) && wanted(path, &directive.only))
         .map(|path| read::read(path))
         .collect::<Result<Vec<_>>>()?;
-    let report = Report::new(records);
+    let unaveraged = keys.iter().any(|key| key.unaveraged);
+    let report = if unaveraged { Report::with_unaveraged(records) } else { Report::new(records) };
     table(directive, &report, &base).map_err(located)
 }
 
 /// Whether a run is one of the row's: in the folder of that name, or named by that label.
-fn belongs(path: &Path, base: &Path, key: &str) -> bool {
+fn belongs(path: &Path, base: &Path, key: &Key) -> bool {
     let inside = path.strip_prefix(base).unwrap_or(path);
     let label = inside.with_file_name(read::name_and_seed(inside).0);
     let above: PathBuf = inside.parent().map(Path::to_owned).unwrap_or_default();
-    label == Path::new(key) || above == Path::new(key)
+    [label, above].iter().any(|name| name == Path::new(&key.folder))
 }
 
 fn wanted(path: &Path, only: &[u64]) -> bool {
@@ -49,7 +50,7 @@ fn table(directive: &Directive, report: &Report, base: &Path) -> Result<String, 
         .iter()
         .map(|row| Ok((row, group(report, base, &row.key)?)))
         .collect::<Result<Vec<_>, Problem>>()?;
-    let against = directive.against.as_deref().map(|key| group(report, base, key)).transpose()?;
+    let against = directive.against.as_ref().map(|key| group(report, base, key)).transpose()?;
     measured(directive, &rows)?;
     if let Some(column) = &directive.sort {
         let mean = |group: &Group| estimate(column, &group.runs, None).map_or(f64::NEG_INFINITY, |e| e.mean);
@@ -80,17 +81,20 @@ fn check(report: &Report) -> Result<(), Problem> {
 }
 
 /// The runs of a row, which must differ in their seed only.
-fn group<'a>(report: &'a Report, base: &Path, key: &str) -> Result<&'a Group, Problem> {
+fn group<'a>(report: &'a Report, base: &Path, key: &Key) -> Result<&'a Group, Problem> {
+    let one_of_them = |run: &Run| run.is_unaveraged == key.unaveraged && belongs(&run.record.path, base, key);
     let mut found = report
         .settings
         .iter()
         .flat_map(|setting| &setting.groups)
-        .filter(|group| group.runs.iter().any(|run| belongs(&run.record.path, base, key)));
+        .filter(|group| group.runs.iter().any(one_of_them));
     let first = found.next().ok_or_else(|| {
-        Problem::new(
-            format!("no record of `{key}`"),
-            "check its spelling, or copy the record into the folder",
-        )
+        let hint = if key.unaveraged {
+            "only runs whose average answers have such a row; check its spelling"
+        } else {
+            "check its spelling, or copy the record into the folder"
+        };
+        Problem::new(format!("no record of `{key}`"), hint)
     })?;
     match found.next() {
         None => Ok(first),
@@ -115,9 +119,15 @@ fn measured(directive: &Directive, rows: &[(&Row, &Group)]) -> Result<(), Proble
 
 fn heading(directive: &Directive) -> String {
     let seeds = if directive.seeds == Seeds::Mean { "seeds" } else { "seed" };
-    let columns: Vec<String> = directive.columns.iter().map(Column::heading).collect();
-    let rule = "---|".repeat(columns.len());
-    format!("| {} | {seeds} | {} |\n|---|---|{rule}\n", directive.name, columns.join(" | "))
+    let mut columns = vec![directive.name.clone(), seeds.to_owned()];
+    columns.extend(counted(directive).then(|| "n".to_owned()));
+    columns.extend(directive.columns.iter().map(Column::heading));
+    format!("| {} |\n|{}\n", columns.join(" | "), "---|".repeat(columns.len()))
+}
+
+/// Whether the table says how many pairs a difference is of.
+fn counted(directive: &Directive) -> bool {
+    directive.against.is_some() && directive.seeds != Seeds::Each
 }
 
 fn lines(
@@ -136,8 +146,10 @@ fn lines(
             let text = cell(column, row, runs, against);
             if bold && column.is_number() && text != NOTHING { format!("**{text}**") } else { text }
         };
-        let cells: Vec<String> = directive.columns.iter().map(cell).collect();
-        format!("| {} | {} | {} |\n", name(row, group), seeds(runs), cells.join(" | "))
+        let mut cells = vec![name(row, group), seeds(runs)];
+        cells.extend(counted(directive).then(|| runs.len().to_string()));
+        cells.extend(directive.columns.iter().map(cell));
+        format!("| {} |\n", cells.join(" | "))
     };
     let each = || runs.iter().map(|run| line(std::slice::from_ref(run), false)).collect::<String>();
     Ok(match directive.seeds {
@@ -152,10 +164,6 @@ fn lines(
 fn common(group: &Group, against: Option<&Group>) -> Vec<Run> {
     let shared = |run: &&Run| against.is_none_or(|other| partner(run, other).is_some());
     group.runs.iter().filter(shared).cloned().collect()
-}
-
-fn partner<'a>(run: &Run, other: &'a Group) -> Option<&'a Run> {
-    other.runs.iter().find(|candidate| candidate.result.seed == run.result.seed)
 }
 
 fn name(row: &Row, group: &Group) -> String {
@@ -177,9 +185,9 @@ fn seeds(runs: &[Run]) -> String {
 
 fn cell(column: &Column, row: &Row, runs: &[Run], against: Option<&Group>) -> String {
     match column {
-        Column::Folder => format!("`{}`", row.key),
+        Column::Folder => format!("`{}`", row.key.folder),
         Column::InstructionSet => {
-            let sets: BTreeSet<&str> = runs.iter().map(|run| run.result.isa.as_str()).collect();
+            let sets: BTreeSet<String> = runs.iter().map(|run| instruction_sets(run, against)).collect();
             sets.into_iter().collect::<Vec<_>>().join(", ")
         }
         _ => match estimate(column, runs, against) {
@@ -192,6 +200,15 @@ fn cell(column: &Column, row: &Row, runs: &[Run], against: Option<&Group>) -> St
                 if fewer { format!("{text} ({} {seeds})", estimate.count) } else { text }
             }
         },
+    }
+}
+
+/// A run's own, and its partner's where that is another.
+fn instruction_sets(run: &Run, against: Option<&Group>) -> String {
+    let own = &run.result.isa;
+    match against.and_then(|other| partner(run, other)).map(|other| &other.result.isa) {
+        Some(other) if other != own => format!("{own} against {other}"),
+        _ => own.clone(),
     }
 }
 

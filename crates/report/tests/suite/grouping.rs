@@ -188,3 +188,44 @@ fn what_had_another_name_is_the_same_today() {
     let expected = [["dpcl (dpcl.mi_pass clean)", "dpcl (dpcl.mi_pass train)"]];
     assert_eq!(names(&Report::new(vec![old(1), other])), expected);
 }
+
+/// A record of today with a key that is new, and what records without it stand for.
+fn with_later(mut record: Record, key: &str, value: &str, absent: &str) -> Record {
+    let result = record.result.as_mut().unwrap();
+    let keys = if key.starts_with("stream") { &mut result.setting } else { &mut result.group };
+    keys.insert(key.into(), value.into());
+    result.absent.insert(key.into(), absent.into());
+    record
+}
+
+#[test]
+fn a_record_says_what_those_stand_for_that_lack_a_key_of_it() {
+    for key in ["smoothing", "er.smoothing", "stream_seed"] {
+        let later = |seed, value| with_later(todays(er(seed)), key, value, "off");
+        let report = Report::new(vec![er(1), todays(er(2)), later(3, "off")]);
+        assert_eq!(names(&report), [["er"]], "{key}");
+        assert_eq!(report.settings[0].seeds(), Some(3), "{key}");
+    }
+
+    let later = |seed, value| with_later(todays(er(seed)), "smoothing", value, "off");
+    let report = Report::new(vec![er(1), later(1, "on")]);
+    assert_eq!(names(&report), [["er (smoothing off)", "er (smoothing on)"]]);
+    let report = Report::new(vec![er(1), with_later(todays(er(2)), "stream_seed", "7", "1")]);
+    let settings: Vec<&str> = report.settings.iter().map(|setting| setting.name.as_str()).collect();
+    assert_eq!(settings, ["cifar100, disjoint (stream_seed 1)", "cifar100, disjoint (stream_seed 7)"]);
+}
+
+#[test]
+fn a_methods_later_key_says_nothing_of_other_methods() {
+    let other = |seed| todays(with_own("bic", seed, "alpha = 1.0"));
+    let report = Report::new(vec![other(1), with_later(todays(er(1)), "er.smoothing", "off", "off")]);
+    let bic = report.settings[0].groups.iter().find(|group| group.name == "bic").unwrap();
+    assert!(!bic.first().result.group.contains_key("er.smoothing"));
+}
+
+#[test]
+fn a_later_key_that_is_not_recorded_sets_nothing_apart() {
+    let mut record = todays(er(2));
+    record.result.as_mut().unwrap().absent.insert("silent".into(), "on".into());
+    assert_eq!(names(&Report::new(vec![er(1), record])), [["er"]]);
+}

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod against;
 mod costs;
 mod documents;
 mod formats;
@@ -11,3 +12,4 @@ mod made_up;
 mod marks;
 mod page;
 mod reproduce;
+mod unaveraged;

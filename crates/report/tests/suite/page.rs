@@ -2,6 +2,7 @@
 
 use crate::made_up::Plan;
 use dpcl_report::Report;
+use dpcl_report::against::Asked;
 use dpcl_report::record::{ClassCount, ConfidenceBin, EvaluationKind, Event, FORMAT, Kept, Uncertainty};
 use proptest::prelude::*;
 
@@ -14,7 +15,7 @@ fn page() -> String {
 }
 
 /// Checks that every tag is closed in order, every attribute quoted, and no bare `<` or `&` left.
-fn check_well_formed(page: &str) -> Result<(), String> {
+pub fn check_well_formed(page: &str) -> Result<(), String> {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = page.strip_prefix("<!DOCTYPE html>\n").ok_or("no document type")?;
     while let Some(start) = rest.find('<') {
@@ -230,7 +231,7 @@ proptest! {
         }];
         record.events.extend(events);
         record.result.as_mut().unwrap().train_seconds = seconds;
-        let report = Report::new(vec![record]);
+        let report = Report::new(vec![record.clone()]);
         prop_assert_eq!(check_well_formed(&report.html()), Ok(()));
         let lengths = [
             report.terminal(80, false).len(),
@@ -240,5 +241,11 @@ proptest! {
             report.json().len(),
         ];
         prop_assert!(lengths.iter().all(|length| *length > 0));
+
+        let mut report = Report::new(vec![record, Plan::small("other", 0.9, 0.5).record(1)]);
+        report.compare(&Asked { against: "other".into(), metrics: Vec::new(), margin: 3.0 }).unwrap();
+        prop_assert_eq!(check_well_formed(&report.html()), Ok(()));
+        let compared = [report.terminal(80, false), report.markdown(), report.latex(), report.json()];
+        prop_assert!(compared.iter().all(|text| text.contains("other")));
     }
 }

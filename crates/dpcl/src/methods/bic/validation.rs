@@ -77,7 +77,7 @@ impl Persist for Validation {
             let problem = format!("holds {} samples for {}", self.samples.len(), self.budget);
             return Err(Error::BadState { key: "classes".into(), problem });
         }
-        self.quota = state.get("quota")?;
+        self.quota = state.get_counted("quota")?;
         if self.quota > self.budget {
             let problem = format!("is {}, more than there is room for", self.quota);
             return Err(Error::BadState { key: "quota".into(), problem });

@@ -6,6 +6,7 @@
 
 mod average;
 mod evaluation;
+mod exchanged;
 mod held;
 mod shifted;
 mod tracked;
@@ -14,7 +15,7 @@ mod watched;
 use burn::tensor::{Device, Tensor};
 
 use super::{Architecture, FileLayout, Growth, Model, Weights, cross_entropy, floats, matrix};
-use crate::random::Random;
+use crate::{inner::quotients::Quotients, random::Random};
 
 const SIZE: usize = 16;
 const LABELS: [usize; 6] = [0, 1, 2, 2, 1, 0];
@@ -91,50 +92,13 @@ fn with_moved<T>(model: &mut Model, position: usize, offset: Vec<f32>, value: im
     found
 }
 
-/// Lengths of steps along unit vectors. A shorter one drowns in rounding, a longer one meets points where a ReLU turns and
-/// the loss has no slope, and which does worse varies; an error of a gradient is there at all of them.
-const STEPS: [f64; 4] = [3e-4, 1e-3, 3e-3, 1e-2];
-
-/// What is wrong with a gradient of `value` (the loss at an offset from where the gradient was taken), as far as
-/// difference quotients tell.
-///
-/// Along the gradient itself 5 % of its length are allowed: a term too much or a factor shows there. In directions by
-/// chance, with all numbers as large, a fifth of the slope that such a direction has on average is allowed, and one of
-/// four directions may meet a point without a slope: a missing term shows there.
-fn fault(gradient: &[f32], value: &mut dyn FnMut(Vec<f32>) -> f64) -> Option<String> {
-    let gradient: Vec<f64> = gradient.iter().map(|&number| f64::from(number)).collect();
-    let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
-    if norm < 1e-4 {
-        return Some(format!("it is {norm} long"));
-    }
-    let mut off = |direction: &[f64], bound: f64| {
-        let expected: f64 = gradient.iter().zip(direction).map(|(g, d)| g * d).sum();
-        let mut at = |step: f64| value(direction.iter().map(|d| (d * step) as f32).collect());
-        let mut found = Vec::new();
-        let right = STEPS.into_iter().any(|step| {
-            let slope = (at(step) - at(-step)) / (2.0 * step);
-            found.push(slope);
-            (slope - expected).abs() < bound
-        });
-        (!right).then(|| format!("{found:?} for {expected} ± {bound}"))
-    };
-    let along: Vec<f64> = gradient.iter().map(|g| g / norm).collect();
-    if let Some(fault) = off(&along, 0.05 * norm) {
-        return Some(format!("along itself: {fault}"));
-    }
-    let mut random = Random::named(gradient.len() as u64, "direction");
-    let size = (gradient.len() as f64).sqrt().recip();
-    let mut direction =
-        || -> Vec<f64> { gradient.iter().map(|_| if random.chance(0.5) { size } else { -size }).collect() };
-    let faults: Vec<String> = (0..4).filter_map(|_| off(&direction(), 0.2 * norm * size)).collect();
-    (faults.len() > 1).then(|| format!("in directions by chance: {faults:#?}"))
-}
+/// How closely gradients are looked at here.
+const QUOTIENTS: Quotients = Quotients { steps: &[3e-4, 1e-3, 3e-3, 1e-2], least_norm: 1e-4, share: 0.2 };
 
 /// Asserts that a gradient is that of `value`, and that the comparison would notice a factor or a missing half.
 fn assert_gradient(what: &str, gradient: Tensor<2>, mut value: impl FnMut(Vec<f32>) -> f64) {
-    let gradient = floats(gradient);
-    let fault = |gradient: &[f32], value: &mut dyn FnMut(Vec<f32>) -> f64| fault(gradient, value);
-    assert_eq!(fault(&gradient, &mut value), None, "{what}");
+    let gradient: Vec<f64> = floats(gradient).into_iter().map(f64::from).collect();
+    assert_eq!(QUOTIENTS.fault(&gradient, &mut value), None, "{what}");
     let half = gradient.len() / 2;
     let wrong = [
         gradient.iter().map(|g| 1.2 * g).collect(),
@@ -142,7 +106,10 @@ fn assert_gradient(what: &str, gradient: Tensor<2>, mut value: impl FnMut(Vec<f3
         gradient.iter().enumerate().map(|(at, &g)| if at < half { g } else { 0.0 }).collect(),
     ];
     for (number, wrong) in wrong.iter().map(Vec::as_slice).enumerate() {
-        assert!(fault(wrong, &mut value).is_some(), "{what}: wrong gradient {number} goes unnoticed");
+        assert!(
+            QUOTIENTS.fault(wrong, &mut value).is_some(),
+            "{what}: wrong gradient {number} goes unnoticed"
+        );
     }
 }
 

@@ -221,7 +221,7 @@ impl Persist for DoublePerturbation {
     }
 
     fn load(&mut self, state: &State) -> Result<()> {
-        self.counts = state.get("counts")?;
+        self.counts = state.get_counted("counts")?;
         state.load_part("losses", &mut self.losses)?;
         if let Some(pfi) = &mut self.pfi {
             state.load_part("pfi", pfi)?;

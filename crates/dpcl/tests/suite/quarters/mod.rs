@@ -2,8 +2,7 @@
 
 #![allow(dead_code, clippy::unwrap_used, reason = "each test file uses some of it, and a test may fail")]
 
-use dpcl::random::Random;
-use dpcl::{Config, Image, Learner, Shape};
+use dpcl::{Config, Image, Learner, Random, Shape};
 
 /// Side of the images.
 pub const SIZE: usize = 16;

@@ -213,6 +213,7 @@ impl Plan {
             version: "0.1.0".into(),
             setting: BTreeMap::new(),
             group: BTreeMap::new(),
+            absent: BTreeMap::new(),
             remarks: Vec::new(),
             checksum: String::new(),
         }
@@ -231,6 +232,25 @@ impl Plan {
             memory = self.memory
         )
     }
+}
+
+/// The record of a run whose average answered, each class of each evaluation `more` images better than the weights that
+/// learn.
+pub fn averaged(mut record: Record, more: u64) -> Record {
+    let mut events = Vec::new();
+    for event in std::mem::take(&mut record.events) {
+        let Event::Evaluation { samples, updates, kind, classes } = event.clone() else {
+            events.push(event);
+            continue;
+        };
+        let better =
+            |count: &ClassCount| ClassCount { correct: (count.correct + more).min(count.total), ..*count };
+        let answered = classes.iter().map(better).collect();
+        events.push(Event::Evaluation { samples, updates, kind, classes: answered });
+        events.push(Event::Unaveraged { samples, updates, kind, classes, uncertainty: None });
+    }
+    record.result.as_mut().unwrap().metrics = metrics(&events);
+    Record { events, ..record }
 }
 
 /// Writes a record as a run would, below `out`.

@@ -1,0 +1,71 @@
+//! `dpcl report`: what it compares, on real records.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::{Answer, Place};
+
+/// Folders of runs of the small protocol.
+fn runs(names: &[&str]) -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/small");
+    names.iter().map(|name| root.join(name)).collect()
+}
+
+fn report(names: &[&str], options: &str) -> Answer {
+    let mut arguments: Vec<String> = vec!["report".into()];
+    arguments.extend(runs(names).iter().map(|path| path.to_str().unwrap().to_owned()));
+    arguments.extend(options.split_whitespace().map(str::to_owned));
+    Place::new().call(arguments)
+}
+
+const BOTH: [&str; 6] = ["er-seed1", "er-seed2", "er-seed3", "dpcl-seed1", "dpcl-seed2", "dpcl-seed3"];
+
+#[test]
+fn rows_are_compared_seed_by_seed() {
+    let answer = report(&BOTH, "--format table --against er --margin 2 --metric acc,ece").done();
+    assert!(answer.stdout.lines().all(|line| line.chars().count() <= 80), "{}", answer.stdout);
+    insta::assert_snapshot!("report-against", answer.stdout);
+}
+
+#[test]
+fn seeds_that_one_side_lacks_are_named() {
+    let few = ["er-seed1", "er-seed2", "dpcl-seed2", "dpcl-seed3"];
+    let answer = report(&few, "--format markdown --against er").done();
+    for note in
+        ["dpcl lacks seed 1 of er", "er lacks seed 3 of dpcl", "instruction sets, which round differently"]
+    {
+        assert!(answer.stdout.contains(note), "{note}: {}", answer.stdout);
+    }
+    assert!(answer.stdout.contains("| 1 | undecided | – |"), "{}", answer.stdout);
+}
+
+#[test]
+fn nothing_new_is_shown_without_being_asked_for() {
+    let answer = report(&BOTH, "--format markdown").done();
+    assert!(!answer.stdout.contains("Compared"), "{}", answer.stdout);
+    let both = report(&BOTH, "--format markdown --unaveraged").done();
+    assert_eq!(both.stdout, answer.stdout);
+    assert!(both.stderr.contains("no average answers in these runs"), "{}", both.stderr);
+}
+
+#[test]
+fn wrong_names_are_wrong_usage_and_answered_with_the_right_ones() {
+    for (options, words) in [
+        ("--against err", &["error: there is no row called `err`", "hint: known rows: er; dpcl"][..]),
+        (
+            "--against er --metric speed",
+            &["error: there is no metric called `speed`", "hint: known metrics: acc;"],
+        ),
+        ("--against er --margin 0", &["must be a number above 0"]),
+        ("--margin 2", &["--against <ROW>"]),
+        ("--metric acc", &["--against <ROW>"]),
+    ] {
+        let answer = report(&BOTH, options);
+        assert_eq!((answer.code, answer.stdout.as_str()), (2, ""), "{options}: {}", answer.stderr);
+        for word in words {
+            assert!(answer.talk().contains(word), "{options}: {word}: {}", answer.stderr);
+        }
+    }
+    let answer = report(&[&BOTH[..], &["dpcl-rm-memory-seed1"]].concat(), "--against d");
+    assert_eq!(answer.code, 2);
+    assert!(answer.talk().contains("hint: give the whole name: dpcl; dpcl-rm-memory"), "{}", answer.stderr);
+}
