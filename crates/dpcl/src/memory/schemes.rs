@@ -1,6 +1,6 @@
 //! Every scheme that can be named.
 
-use super::{Balanced, Cbrs, Clib, Nothing, Pim, Reservoir, Scheme};
+use super::{Balanced, Cbrs, Clib, First, Nothing, Pim, Reservoir, Scheme};
 use crate::error::{Error, Result};
 
 /// A scheme that can be named in a configuration.
@@ -38,6 +38,11 @@ pub const SCHEMES: &[SchemeInfo] = &[
         name: "clib",
         about: "equal shares for all classes; a newcomer replaces the sample that training gained least from",
         build: || Box::<Clib>::default(),
+    },
+    SchemeInfo {
+        name: "first",
+        about: "the first samples of the stream; `oddl` chooses among them and later ones itself",
+        build: || Box::new(First),
     },
     SchemeInfo { name: "none", about: "nothing is kept", build: || Box::new(Nothing) },
 ];

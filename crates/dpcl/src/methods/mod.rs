@@ -19,6 +19,7 @@ mod gdumb;
 mod joint;
 mod mir;
 mod nfm;
+mod oddl;
 
 use std::{
     fmt,
@@ -101,6 +102,7 @@ pub static METHODS: &[MethodInfo] = &[
     bic::INFO,
     ewc_plus_plus::INFO,
     fs_dgpm::INFO,
+    oddl::INFO,
     gdumb::INFO,
     ccll::INFO,
     finetune::INFO,

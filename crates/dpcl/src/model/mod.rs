@@ -6,6 +6,7 @@
 
 mod adam;
 mod architecture;
+mod autoencoder;
 mod average;
 mod correction;
 mod encoder;
@@ -21,6 +22,7 @@ mod windows;
 
 pub use adam::{Adam, Follow};
 pub use architecture::{Architecture, Family, Layer, MODELS, ModelInfo};
+pub use autoencoder::Autoencoder;
 pub use average::Average;
 pub(crate) use correction::{Correction, Fit};
 pub(crate) use encoder::Folded;

@@ -34,6 +34,7 @@ use crate::{
     memory::{Memory, Place, Sample},
     method::{Arrival, Core, Method, Step, scores},
     model::Pass,
+    rate::Rate,
     state::{Persist, State},
     stream::Due,
 };
@@ -70,6 +71,21 @@ pub trait Rehearse: Persist + Send + Sync {
 
     /// The memory was chosen anew at a task end: what was stored with samples by their slots no longer goes with them.
     fn refilled(&mut self, _memory: &Memory) {}
+
+    /// The stream's part of a batch was learned and is to be stored. True where the method has seen to that itself; what it
+    /// leaves is offered to the memory.
+    ///
+    /// # Errors
+    /// When what it learns meanwhile runs away.
+    fn store(
+        &mut self,
+        _core: &mut Core,
+        _memory: &mut Memory,
+        _rate: &mut dyn Rate,
+        _samples: &[Sample],
+    ) -> Result<bool> {
+        Ok(false)
+    }
 
     /// A task ended, and the memory is as it was left then; only for methods that are told.
     fn task_end(&mut self, _core: &Core, _memory: &Memory) {}

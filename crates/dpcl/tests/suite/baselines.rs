@@ -212,9 +212,9 @@ fn every_rate_serves_every_method_that_measures_what_it_follows() {
     refused.sort_unstable();
     let one_head = [
         "bic", "ccll", "clib", "der++", "dro", "er", "er-ace", "er-cpr", "ewc++", "finetune", "fs-dgpm",
-        "gdumb", "joint", "mir", "nfm",
+        "gdumb", "joint", "mir", "nfm", "oddl",
     ];
-    let nothing_measured = ["ccll", "finetune", "gdumb", "joint"].map(|method| ("clib", method));
+    let nothing_measured = ["ccll", "finetune", "gdumb", "joint", "oddl"].map(|method| ("clib", method));
     let expected: Vec<_> =
         nothing_measured.into_iter().chain(one_head.map(|method| ("pima", method))).collect();
     assert_eq!(refused, expected);

@@ -32,6 +32,7 @@ every_method! {
     bic: "bic",
     ewc_plus_plus: "ewc++",
     fs_dgpm: "fs-dgpm",
+    oddl: "oddl",
     gdumb: "gdumb",
     ccll: "ccll",
     finetune: "finetune",

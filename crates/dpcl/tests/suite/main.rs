@@ -13,6 +13,7 @@ mod evolution;
 mod faults;
 mod licences;
 mod loaded_counts;
+mod mixture;
 mod quarters;
 mod resume;
 mod small;
