@@ -1,24 +1,25 @@
-//! FS-DGPM: flattening sharpness for dynamic gradient projection memory. Weights keep out of the directions that earlier
-//! tasks' inputs lie in, each held as firmly as a weight of its own says, and learn where the loss is flat along them.
+//! FS-DGPM: flattening sharpness for dynamic gradient projection memory. Weights keep out of the directions that
+//! earlier tasks' inputs lie in, each held as firmly as a weight of its own says, and learn where the loss is flat
+//! along them.
 //!
 //! Paper: Flattening Sharpness for Dynamic Gradient Projection Memory Benefits Continual Learning (NeurIPS 2021, arXiv
 //! 2110.04593); the authors' public code where it says more.
 //!
 //! Loss: (1/K) Σₖ CE(b; θₖ), b the batch of experience replay and θₖ = θₖ₋₁ + η₁·[M diag(λ) Mᵀ gₖ], θ₀ = θ, with gₖ the
-//! gradient of CE at θₖ₋₁ on the k-th of K parts of the stream's half, its elements cut to ±c. Of the gradient g of that
-//! loss, cut to a norm of c, g − M diag(λ) Mᵀ g is learned from. Before that λ descends its own gradient, cut to the same
-//! norm, by η₂ with momentum 0.9, and goes through the sigmoid of 10·λ.
-//! At the i-th task end, from 0, each layer's M becomes the leading right singular vectors of its inputs on up to 125
-//! stored images that hold th + th_add·i of their squared length, and λ starts over at 1. Before the first, M diag(λ) Mᵀ
-//! is the identity where weights are perturbed, and nothing is left out. Memory and rate: as experience replay.
+//! gradient of CE at θₖ₋₁ on the k-th of K parts of the stream's half, its elements cut to ±c. Of the gradient g of
+//! that loss, cut to a norm of c, g − M diag(λ) Mᵀ g is learned from. Before that λ descends its own gradient, cut to
+//! the same norm, by η₂ with momentum 0.9, and goes through the sigmoid of 10·λ. At the i-th task end, from 0, each
+//! layer's M becomes the leading right singular vectors of its inputs on up to 125 stored images that hold th +
+//! th_add·i of their squared length, and λ starts over at 1. Before the first, M diag(λ) Mᵀ is the identity where
+//! weights are perturbed, and nothing is left out. Memory and rate: as experience replay.
 //!
-//! Departures from the paper: Adam and the rate of experience replay in the place of plain steps that a plateau shortens.
-//! Adam gives directions that are held a little the weight of those that are not, so that only what is held wholly
-//! stays. The gradients of gₖ are left out of the loss's (first order). There is one head over all classes met, with a
-//! basis as well; batch norms and biases are perturbed and not held. The network is another, and th and th_add, the
-//! authors' for ten tasks of CIFAR-100, are a guess for it. Bases are made of at most 4,096 windows a layer, of clean
-//! images in evaluation mode, by the eigen-decomposition of their Gram matrix. The batch is cut and mixed, the rows of gₖ
-//! are not. Running statistics follow b at θ₁ alone.
+//! Departures from the paper: Adam and the rate of experience replay in the place of plain steps that a plateau
+//! shortens. Adam gives directions that are held a little the weight of those that are not, so that only what is held
+//! wholly stays. The gradients of gₖ are left out of the loss's (first order). There is one head over all classes met,
+//! with a basis as well; batch norms and biases are perturbed and not held. The network is another, and th and th_add,
+//! the authors' for ten tasks of CIFAR-100, are a guess for it. Bases are made of at most 4,096 windows a layer, of
+//! clean images in evaluation mode, by the eigen-decomposition of their Gram matrix. The batch is cut and mixed, the
+//! rows of gₖ are not. Running statistics follow b at θ₁ alone.
 
 mod leading;
 mod subspace;

@@ -1,5 +1,5 @@
-//! How two classifiers' labels differ, and what follows from it: whether what is stored is something new to a component,
-//! and which samples are new to most.
+//! How two classifiers' labels differ, and what follows from it: whether what is stored is something new to a
+//! component, and which samples are new to most.
 
 use crate::{config::choices, random::Random};
 

@@ -75,6 +75,13 @@ fn call_everything(core: &mut Core, class: usize) {
     heads.weights_mut().set(1, matrix(bias, [1, classes], &Device::flex()));
 }
 
+/// Bright at the left, or at the right.
+fn half(class: usize) -> Image {
+    let bright = |at: usize| (at / 3 % SIZE < SIZE / 2) == (class == 0);
+    let pixels: Vec<u8> = (0..SIZE * SIZE * 3).map(|at| if bright(at) { 220 } else { 30 }).collect();
+    Image { height: SIZE, width: SIZE, pixels: pixels.into() }
+}
+
 /// A frozen copy of the present component.
 fn frozen(oddl: &Oddl, core: &Core) -> Component {
     Component { network: core.model.network().clone(), autoencoder: oddl.autoencoder.clone() }
@@ -179,11 +186,11 @@ fn generated_images_are_images() {
 
 #[test]
 fn an_image_is_answered_by_the_component_that_tells_it_best() {
-    let (mut oddl, mut core) = (oddl(OddlKeys { vae_lr: 1e-2, ..OddlKeys::default() }), core(2));
-    let of = |class: usize| -> Vec<Sample> { samples(32).into_iter().filter(|s| s.class == class).collect() };
+    let (mut oddl, mut core) = (oddl(OddlKeys { vae_lr: 2e-3, ..OddlKeys::default() }), core(2));
+    let of = |class: usize| vec![Sample::new(half(class), class); 8];
     let memory = Memory::new("first", CAPACITY, 1).unwrap();
-    // The first component knows dark images and calls everything 1, the second knows bright ones and calls all 2.
-    oddl.behind = 60;
+    // The first component knows one image and calls everything 1, the second knows the other and calls all 2.
+    oddl.behind = 150;
     oddl.catch_up(&core, &memory, &of(0)).unwrap();
     call_everything(&mut core, 1);
     oddl.frozen.push(frozen(&oddl, &core));
@@ -191,10 +198,10 @@ fn an_image_is_answered_by_the_component_that_tells_it_best() {
     oddl.optimiser = Adam::new(&oddl.form.device);
     core.grow();
     call_everything(&mut core, 2);
-    oddl.behind = 60;
+    oddl.behind = 150;
     oddl.catch_up(&core, &memory, &of(1)).unwrap();
 
-    let images: Vec<Image> = samples(6).iter().map(|sample| sample.image.to_bytes().into_owned()).collect();
+    let images = [0, 1, 0, 1, 0, 1].map(half);
     let answers = oddl.predict(&core, &images, None).unwrap();
     assert_eq!(answers.iter().map(Scores::best).collect::<Vec<_>>(), [1, 2, 1, 2, 1, 2]);
     for answer in answers {
