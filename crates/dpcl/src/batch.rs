@@ -4,7 +4,7 @@
 //! holds. Batches are made ahead on a second thread, each random stream drawn in the same order as if they were made one
 //! by one.
 
-use std::sync::mpsc::sync_channel;
+use std::{ops::Range, sync::mpsc::sync_channel};
 
 use serde::{Deserialize, Serialize};
 
@@ -30,8 +30,8 @@ pub struct Batch {
     pub slots: Vec<usize>,
     /// How many memory rows, the last ones, were left out of cutting and mixing.
     pub beside: usize,
-    /// How the rows were cut and mixed, if they were.
-    pub mix: Option<Mix>,
+    /// How rows were cut and mixed: all together, or in groups that follow each other. Other rows were not.
+    pub mixes: Vec<Mix>,
     /// Stored samples of which some are still to join.
     pub candidates: Option<Candidates>,
 }
@@ -50,13 +50,29 @@ pub struct Candidates {
     /// How many are to join.
     pub wanted: usize,
     /// How the batch will be cut and mixed once they have.
-    mix: Option<Mix>,
+    mixes: Vec<Mix>,
 }
 
 impl Batch {
     /// Labels of the images mixed into each mixed row.
     pub fn partners(&self, mix: &Mix) -> Vec<usize> {
-        mix.permutation.iter().map(|&row| self.labels[row]).collect()
+        mix.permutation.iter().map(|&row| self.labels[mix.first + row]).collect()
+    }
+
+    /// Labels mixed into a group of rows and the weight of its own, if it was cut and mixed, which all of it was or none.
+    pub fn mixed(&self, group: &Range<usize>) -> Option<(Vec<usize>, f64)> {
+        let mix = self.mixes.iter().find(|mix| mix.rows().contains(&group.start))?;
+        let partners = self.partners(mix)[group.start - mix.first..group.end - mix.first].to_vec();
+        Some((partners, mix.coefficient))
+    }
+
+    /// The rows in groups of which all were cut and mixed alike, or none.
+    pub fn groups(&self) -> Vec<Range<usize>> {
+        let mut ends: Vec<usize> = self.mixes.iter().flat_map(|mix| [mix.first, mix.rows().end]).collect();
+        ends.push(self.labels.len());
+        let mut start = 0;
+        let group = |end: usize| std::mem::replace(&mut start, end)..end;
+        ends.into_iter().map(group).filter(|group| !group.is_empty()).collect()
     }
 
     /// How many rows come from the stream.
@@ -74,10 +90,8 @@ impl Batch {
             self.labels.push(candidates.classes[candidate]);
             self.slots.push(candidates.slots[candidate]);
         }
-        self.mix = candidates.mix;
-        if let Some(mix) = &self.mix {
-            mix.apply(&mut self.images, self.size, self.size);
-        }
+        self.mixes = candidates.mixes;
+        apply(&self.mixes, &mut self.images, self.size);
         self
     }
 
@@ -85,10 +99,8 @@ impl Batch {
     #[must_use]
     pub fn unmixed(&self) -> Self {
         let mut unmixed = self.clone();
-        if let Some(mix) = unmixed.mix.take() {
-            let mixed = mix.permutation.len() * self.size * self.size * 3;
-            mix.inverse().apply(&mut unmixed.images[..mixed], self.size, self.size);
-        }
+        let inverses: Vec<Mix> = std::mem::take(&mut unmixed.mixes).iter().map(Mix::inverse).collect();
+        apply(&inverses, &mut unmixed.images, self.size);
         unmixed
     }
 }
@@ -96,34 +108,40 @@ impl Batch {
 /// Which stored samples a batch holds beside the stream's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recipe {
-    /// Rows that are cut and mixed together with the stream rows.
+    /// Rows that are cut and mixed, together with the stream rows unless `apart`.
     pub mixed: usize,
     /// Further rows, a draw of their own, which are never cut and mixed.
     pub beside: usize,
     /// Stored samples of which the step chooses the mixed rows; 0 draws the rows themselves.
     pub candidates: usize,
+    /// Whether the rows of the stream and those of the memory are cut and mixed apart, each by chance of their own.
+    pub apart: bool,
 }
 
 impl Recipe {
     /// That many rows, cut and mixed with the stream's.
     pub fn plain(rows: usize) -> Self {
-        Self { mixed: rows, beside: 0, candidates: 0 }
+        Self { mixed: rows, beside: 0, candidates: 0, apart: false }
     }
 
     /// Draws what one batch needs.
     pub fn draw(self, memory: &mut Memory) -> Ingredients {
         let mut draw = |count: usize| if count > 0 { memory.draw(count) } else { Vec::new() };
         let choose = (self.candidates > 0).then_some(self.mixed);
-        Ingredients { drawn: draw(self.candidates.max(self.mixed)), choose, beside: draw(self.beside) }
+        let drawn = draw(self.candidates.max(self.mixed));
+        Ingredients { drawn, choose, beside: draw(self.beside), apart: self.apart }
     }
 }
 
 /// The stored samples of one batch.
+#[derive(Default)]
 pub struct Ingredients {
     drawn: Vec<Drawn>,
     /// How many of the drawn ones the step is to choose; all of them if nobody chooses.
     choose: Option<usize>,
     beside: Vec<Drawn>,
+    /// Whether stream and memory are cut and mixed apart.
+    apart: bool,
 }
 
 impl Ingredients {
@@ -173,39 +191,38 @@ impl Batcher {
 
     /// All `stream` samples, then the stored ones, freshly augmented, cut and mixed when chance says so.
     pub fn make(&mut self, stream: &[Sample], ingredients: &Ingredients) -> Batch {
-        let Ingredients { drawn, choose, beside } = ingredients;
+        let Ingredients { drawn, choose, .. } = ingredients;
         match choose {
-            Some(wanted) => self.with_candidates(stream, drawn, (*wanted).min(drawn.len())),
-            None => self.whole(stream, drawn, beside),
+            Some(wanted) => self.with_candidates(stream, ingredients, (*wanted).min(drawn.len())),
+            None => self.whole(stream, ingredients),
         }
     }
 
     /// A batch of these samples and nothing else.
     pub fn of(&mut self, samples: &[Sample]) -> Batch {
-        self.whole(samples, &[], &[])
+        self.whole(samples, &Ingredients::default())
     }
 
-    fn whole(&mut self, stream: &[Sample], drawn: &[Drawn], beside: &[Drawn]) -> Batch {
+    fn whole(&mut self, stream: &[Sample], ingredients: &Ingredients) -> Batch {
+        let Ingredients { drawn, beside, apart, .. } = ingredients;
         let memory = || drawn.iter().chain(beside);
         let samples = || stream.iter().chain(memory().map(|drawn| &drawn.sample));
         let mut images = self.augmented(samples());
-        let mix = self.mixing(stream.len(), drawn.len());
-        if let Some(mix) = &mix {
-            let mixed = mix.permutation.len() * self.size * self.size * 3;
-            mix.apply(&mut images[..mixed], self.size, self.size);
-        }
+        let mixes = self.mixing(stream.len(), drawn.len(), *apart);
+        apply(&mixes, &mut images, self.size);
         Batch {
             images,
             size: self.size,
             labels: samples().map(|sample| sample.class).collect(),
             slots: memory().map(|drawn| drawn.slot).collect(),
             beside: beside.len(),
-            mix,
+            mixes,
             candidates: None,
         }
     }
 
-    fn with_candidates(&mut self, stream: &[Sample], drawn: &[Drawn], wanted: usize) -> Batch {
+    fn with_candidates(&mut self, stream: &[Sample], ingredients: &Ingredients, wanted: usize) -> Batch {
+        let Ingredients { drawn, apart, .. } = ingredients;
         let samples = || drawn.iter().map(|drawn| &drawn.sample);
         let images = self.augmented(stream.iter());
         let candidates = Candidates {
@@ -214,7 +231,7 @@ impl Batcher {
             classes: samples().map(|sample| sample.class).collect(),
             slots: drawn.iter().map(|drawn| drawn.slot).collect(),
             wanted,
-            mix: self.mixing(stream.len(), wanted),
+            mixes: self.mixing(stream.len(), wanted, *apart),
         };
         let labels = stream.iter().map(|sample| sample.class).collect();
         Batch { images, size: self.size, labels, candidates: Some(candidates), ..Batch::default() }
@@ -236,9 +253,19 @@ impl Batcher {
     }
 
     /// Whether a batch of these many rows of stream and memory is cut and mixed and, if so, how.
-    fn mixing(&mut self, stream: usize, memory: usize) -> Option<Mix> {
+    fn mixing(&mut self, stream: usize, memory: usize, apart: bool) -> Vec<Mix> {
+        let Self { cutmix, size, chance, .. } = self;
+        let mut draw = |groups: &[usize]| cutmix.draw(groups, *size, *size, &mut chance.cutmix);
+        if apart {
+            let mut draw = |first: usize, rows: usize| {
+                let mix = if rows > 0 { draw(&[rows]) } else { None };
+                mix.map(|mix| Mix { first, ..mix })
+            };
+            let halves = [draw(0, stream), draw(stream, memory)];
+            return halves.into_iter().flatten().collect();
+        }
         let groups = if self.in_halves { &[stream, memory][..] } else { &[stream + memory] };
-        self.cutmix.draw(groups, self.size, self.size, &mut self.chance.cutmix)
+        draw(groups).into_iter().collect()
     }
 
     /// Clean, normalised floats of images for evaluation.
@@ -252,6 +279,15 @@ impl Batcher {
             Picture::Bytes(image) => self.pipeline.test(image, out),
             Picture::Floats(image) => self.pipeline.test_floats(image, out),
         })
+    }
+}
+
+/// Cuts and mixes the rows of a batch of images of `size` × `size`.
+fn apply(mixes: &[Mix], images: &mut [f32], size: usize) {
+    let length = size * size * 3;
+    for mix in mixes {
+        let rows = mix.rows();
+        mix.apply(&mut images[rows.start * length..rows.end * length], size, size);
     }
 }
 

@@ -154,6 +154,19 @@ pub enum Error {
         step: usize,
     },
 
+    /// Training of something beside the network ran away.
+    #[error("the loss of {part} became {loss} at learning rate {rate}")]
+    PartNotFinite {
+        /// What was trained.
+        part: &'static str,
+        /// The loss.
+        loss: f64,
+        /// The rate of the step.
+        rate: f64,
+        /// The key of that rate.
+        key: &'static str,
+    },
+
     /// Training of a run ran away.
     #[error(
         "the loss became {loss} at sample {samples} of the stream, training step {updates}, at learning rate {rate} on \
@@ -287,6 +300,7 @@ impl Error {
             }),
             Self::Claimed { .. } => Some("wait for it, or stop it".into()),
             Self::LossNotFinite { .. } => Some("lower `lr`, or look for damaged images".into()),
+            Self::PartNotFinite { key, .. } => Some(format!("lower `{key}`, or look for damaged images")),
             Self::NoTask { .. } => {
                 Some("say it with `Learner::observe_in`, or use a method that needs no task ids".into())
             }

@@ -1,7 +1,9 @@
 //! CutMix (Yun et al. 2019): every image of a batch gets a rectangle of another one, and its loss follows the areas.
 //!
-//! One rectangle and one pairing serve the whole batch. With coefficient λ the loss of row i is
+//! One rectangle and one pairing serve a whole batch, or a group of its rows. With coefficient λ the loss of row i is
 //! `λ·CE(row i, label i) + (1 − λ)·CE(row i, label of its partner)`; computing it is the method's business.
+
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +57,7 @@ impl CutMix {
         }
         let (column, row) = (random.below(width), random.below(height));
         let area = Area::around((row, column), share, height, width);
-        Some(Mix { area, coefficient: area.share_outside(height, width), permutation })
+        Some(Mix { first: 0, area, coefficient: area.share_outside(height, width), permutation })
     }
 }
 
@@ -93,18 +95,25 @@ fn span(centre: usize, ratio: f64, extent: usize) -> (usize, usize) {
     (centre.saturating_sub(half), (centre + half).min(extent))
 }
 
-/// How one batch is mixed.
+/// How the rows of a batch, or a group of them, are mixed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mix {
+    /// The first of the rows in the batch; the others follow it.
+    pub first: usize,
     /// What is replaced.
     pub area: Area,
     /// Weight of a row's own label; its partner's label gets the rest.
     pub coefficient: f64,
-    /// The partner of each row.
+    /// The partner of each row, counted from the first.
     pub permutation: Vec<usize>,
 }
 
 impl Mix {
+    /// Which rows of the batch are mixed.
+    pub fn rows(&self) -> Range<usize> {
+        self.first..self.first + self.permutation.len()
+    }
+
     /// The mix that undoes this one: each area went to exactly one other row, from where it comes back.
     pub fn inverse(&self) -> Self {
         let mut permutation = vec![0; self.permutation.len()];
@@ -116,13 +125,13 @@ impl Mix {
 
     /// Replaces the area of every image by its partner's, as both were before the call.
     ///
-    /// `batch` holds as many images as the permutation has entries, each height × width × channels.
-    pub fn apply(&self, batch: &mut [f32], height: usize, width: usize) {
+    /// `images` holds as many images as the permutation has entries, each height × width × channels.
+    pub fn apply(&self, images: &mut [f32], height: usize, width: usize) {
         let rows = self.permutation.len();
         if rows == 0 {
             return;
         }
-        let image = batch.len() / rows;
+        let image = images.len() / rows;
         let channels = image / (height * width);
         let line = (self.area.right - self.area.left) * channels;
         let lines = self.area.bottom - self.area.top;
@@ -132,13 +141,13 @@ impl Mix {
         let mut pieces = Vec::with_capacity(rows * lines * line);
         for row in 0..rows {
             for y in 0..lines {
-                pieces.extend_from_slice(&batch[start(row, y)..][..line]);
+                pieces.extend_from_slice(&images[start(row, y)..][..line]);
             }
         }
         for (row, &partner) in self.permutation.iter().enumerate() {
             for y in 0..lines {
                 let piece = &pieces[(partner * lines + y) * line..][..line];
-                batch[start(row, y)..][..line].copy_from_slice(piece);
+                images[start(row, y)..][..line].copy_from_slice(piece);
             }
         }
     }
@@ -191,7 +200,7 @@ mod tests {
         // Two images of 1 × 2 pixels and 2 channels that swap their second pixel.
         let mut batch = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
         let area = Area { left: 1, right: 2, top: 0, bottom: 1 };
-        let mix = Mix { area, coefficient: 0.5, permutation: vec![1, 0] };
+        let mix = Mix { first: 0, area, coefficient: 0.5, permutation: vec![1, 0] };
         mix.apply(&mut batch, 1, 2);
         assert_eq!(batch, [1.0, 2.0, 7.0, 8.0, 5.0, 6.0, 3.0, 4.0]);
     }

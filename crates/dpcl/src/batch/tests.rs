@@ -51,11 +51,11 @@ fn images_of_floats_are_rehearsed_as_they_are_stored() {
 #[test]
 fn rows_beside_come_last_and_candidates_join_when_they_are_chosen() {
     let mut memory = memory();
-    let ingredients = Recipe { mixed: 1, beside: 2, candidates: 0 }.draw(&mut memory);
+    let ingredients = Recipe { beside: 2, ..Recipe::plain(1) }.draw(&mut memory);
     let batch = batcher().make(&[bytes(255, 3)], &ingredients);
     assert_eq!((batch.labels.len(), batch.slots.len(), batch.beside), (4, 3, 2));
 
-    let ingredients = Recipe { mixed: 1, beside: 0, candidates: 3 }.draw(&mut memory);
+    let ingredients = Recipe { candidates: 3, ..Recipe::plain(1) }.draw(&mut memory);
     let batch = batcher().make(&[bytes(255, 3)], &ingredients);
     assert_eq!((values(&batch), batch.stream_rows()), (vec![1.0], 1));
     let candidates = batch.candidates.clone().unwrap();
@@ -72,10 +72,43 @@ fn a_mixed_batch_can_be_taken_apart_again() {
     let samples: Vec<Sample> = (0..6).map(|class| bytes(10 * class as u8, class)).collect();
     let batch = batcher.of(&samples);
     let unmixed = batch.unmixed();
-    assert!(batch.mix.is_some() && unmixed.mix.is_none());
+    assert!(!batch.mixes.is_empty() && unmixed.mixes.is_empty());
     let expected: Vec<f32> =
         (0..6).flat_map(|class| vec![10.0 * class as f32 / 255.0; SIZE * SIZE * 3]).collect();
     assert_eq!(unmixed.images, expected);
+}
+
+#[test]
+fn halves_that_are_apart_have_boxes_and_partners_of_their_own() {
+    let recipe = Recipe { apart: true, ..Recipe::plain(3) };
+    let mut batcher = Batcher { cutmix: CutMix { probability: 0.5, alpha: 1.0 }, ..batcher() };
+    let mut memory = memory();
+    let stream = [bytes(0, 3), bytes(255, 4)];
+    let ends = |batch: &Batch| batch.groups().iter().map(|group| group.end).collect::<Vec<usize>>();
+    let (mut met, mut alike) = ([0; 4], 0);
+    for _ in 0..200 {
+        let batch = batcher.make(&stream, &recipe.draw(&mut memory));
+        let rows: Vec<Range<usize>> = batch.mixes.iter().map(Mix::rows).collect();
+        let kind = usize::from(rows.contains(&(0..2))) + 2 * usize::from(rows.contains(&(2..5)));
+        met[kind] += 1;
+        assert_eq!(rows.len(), [0, 1, 1, 2][kind], "{rows:?}");
+        assert_eq!(ends(&batch), if kind == 0 { vec![5] } else { vec![2, 5] });
+        if let [stream, memory] = batch.mixes.as_slice() {
+            alike += usize::from(stream.area == memory.area);
+        }
+        for group in [0..2, 2..5] {
+            let Some((partners, _)) = batch.mixed(&group) else { continue };
+            let own = &batch.labels[group];
+            assert!(partners.iter().all(|label| own.contains(label)), "{partners:?} beside {own:?}");
+        }
+        let unmixed: Vec<f32> = batch.slots.iter().map(|&slot| [0.2, -0.5, 2.0][slot]).collect();
+        assert_eq!(values(&batch.unmixed()), [vec![0.0, 1.0], unmixed].concat());
+    }
+    assert!(alike < 10, "{alike} of {} pairs have one box", met[3]);
+    assert!(met.iter().all(|count| (25..80).contains(count)), "each half by chance of its own: {met:?}");
+
+    let alone = batcher.make(&stream, &recipe.draw(&mut Memory::new("none", 0, 1).unwrap()));
+    assert_eq!(ends(&alone), [2]);
 }
 
 #[test]

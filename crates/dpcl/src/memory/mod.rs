@@ -6,6 +6,7 @@
 mod balanced;
 mod cbrs;
 mod clib;
+mod first;
 mod nothing;
 mod pim;
 mod rebuild;
@@ -19,6 +20,7 @@ mod start;
 pub(crate) use balanced::Balanced;
 pub(crate) use cbrs::Cbrs;
 pub(crate) use clib::Clib;
+pub(crate) use first::First;
 pub(crate) use nothing::Nothing;
 pub(crate) use pim::{Keep, Pim};
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Every scheme that can be named.
 
-use super::{Balanced, Cbrs, Clib, Nothing, Pim, Reservoir, Ring, Scheme};
+use super::{Balanced, Cbrs, Clib, First, Nothing, Pim, Reservoir, Ring, Scheme};
 use crate::error::{Error, Result};
 
 /// A scheme that can be named in a configuration.
@@ -43,6 +43,11 @@ pub const SCHEMES: &[SchemeInfo] = &[
         name: "ring",
         about: "the newest samples: each takes the place of the oldest (ctn: one ring for each task and purpose)",
         build: || Box::<Ring>::default(),
+    },
+    SchemeInfo {
+        name: "first",
+        about: "the first samples of the stream; `oddl` chooses among them and later ones itself",
+        build: || Box::new(First),
     },
     SchemeInfo { name: "none", about: "nothing is kept", build: || Box::new(Nothing) },
 ];

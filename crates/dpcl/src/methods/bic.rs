@@ -211,7 +211,7 @@ impl Rehearse for Bic {
         Ok(loss)
     }
 
-    fn task_end(&mut self, core: &Core) {
+    fn task_end(&mut self, core: &Core, _memory: &Memory) {
         self.task.before = self.correction(core).as_ref().clone();
         self.task.over = true;
         self.copy_teacher(core);

@@ -75,7 +75,7 @@ impl Rehearse for DerPlusPlus {
     fn recipe(&self, rows: usize) -> Recipe {
         let DerPlusPlusKeys { a, b } = self.keys;
         let rows_of = |weight: f64| if weight > 0.0 { rows } else { 0 };
-        Recipe { mixed: rows_of(b), beside: rows_of(a), candidates: 0 }
+        Recipe { beside: rows_of(a), ..Recipe::plain(rows_of(b)) }
     }
 
     fn step(&mut self, training: &mut Training<'_>, batch: Batch) -> Result<f64> {
@@ -135,10 +135,8 @@ fn rows(logits: Tensor<3>, range: Range<usize>) -> Option<Tensor<3>> {
 
 /// Training-mode logits of the unmixed stream rows; `logits` are those of the batch as it was trained on.
 fn stream_answers(model: &Model, logits: Tensor<3>, batch: &Batch) -> Vec<Vec<f32>> {
-    let logits = match batch.mix {
-        Some(_) => forward(&mut model.pass(), &batch.unmixed()).inner(),
-        None => logits,
-    };
+    let logits =
+        if batch.mixes.is_empty() { logits } else { forward(&mut model.pass(), &batch.unmixed()).inner() };
     let [_, _, classes] = logits.dims();
     floats(logits).chunks(classes).take(batch.stream_rows()).map(<[f32]>::to_vec).collect()
 }

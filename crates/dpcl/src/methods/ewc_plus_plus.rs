@@ -93,7 +93,7 @@ impl Rehearse for EwcPlusPlus {
         training.apply(outcome, &batch)
     }
 
-    fn task_end(&mut self, core: &Core) {
+    fn task_end(&mut self, core: &Core, _memory: &Memory) {
         self.settle(core.model.encoder().weights());
     }
 

@@ -9,15 +9,18 @@ mod clib;
 mod ctn;
 mod der_plus_plus;
 mod dpcl;
+mod dro;
 mod er;
 mod er_ace;
 mod er_cpr;
 mod ewc_plus_plus;
 mod finetune;
+mod fs_dgpm;
 mod gdumb;
 mod joint;
 mod mir;
 mod nfm;
+mod oddl;
 
 use std::{
     fmt,
@@ -98,9 +101,12 @@ pub static METHODS: &[MethodInfo] = &[
     der_plus_plus::INFO,
     mir::INFO,
     nfm::INFO,
+    dro::INFO,
     clib::INFO,
     bic::INFO,
     ewc_plus_plus::INFO,
+    fs_dgpm::INFO,
+    oddl::INFO,
     gdumb::INFO,
     ccll::INFO,
     ctn::INFO,

@@ -6,6 +6,7 @@
 
 mod adam;
 mod architecture;
+mod autoencoder;
 mod average;
 mod correction;
 mod descent;
@@ -18,9 +19,11 @@ mod pass;
 #[cfg(test)]
 mod tests;
 mod weights;
+mod windows;
 
 pub use adam::{Adam, Follow};
 pub use architecture::{Architecture, Family, Layer, MODELS, ModelInfo};
+pub use autoencoder::Autoencoder;
 pub use average::Average;
 pub(crate) use correction::{Correction, Fit};
 pub use dpcl_kernels::average_pool as pooled;

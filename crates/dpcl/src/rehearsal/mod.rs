@@ -14,13 +14,14 @@ pub mod rebuild;
 mod refresh;
 pub mod replay;
 
+use objective::Asked;
 pub use objective::Objective;
-pub(crate) use objective::{Asked, group_loss};
+pub(crate) use objective::{group_loss, rows_loss};
 pub use replay::{Replay, Training};
 
 use double::{DoublePerturbation, HistoryCheck};
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use burn::tensor::Tensor;
 use dpcl_report::record::Parameters;
@@ -32,7 +33,8 @@ use crate::{
     error::Result,
     memory::{Memory, Place, Sample},
     method::{Arrival, Core, Method, Step, scores},
-    model::{Pass, cross_entropy, mixed_cross_entropy},
+    model::Pass,
+    rate::Rate,
     state::{Persist, State},
     stream::Due,
 };
@@ -70,8 +72,23 @@ pub trait Rehearse: Persist + Send + Sync {
     /// The memory was chosen anew at a task end: what was stored with samples by their slots no longer goes with them.
     fn refilled(&mut self, _memory: &Memory) {}
 
-    /// A task ended; only for methods that are told.
-    fn task_end(&mut self, _core: &Core) {}
+    /// The stream's part of a batch was learned and is to be stored. True where the method has seen to that itself; what it
+    /// leaves is offered to the memory.
+    ///
+    /// # Errors
+    /// When what it learns meanwhile runs away.
+    fn store(
+        &mut self,
+        _core: &mut Core,
+        _memory: &mut Memory,
+        _rate: &mut dyn Rate,
+        _samples: &[Sample],
+    ) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// A task ended, and the memory is as it was left then; only for methods that are told.
+    fn task_end(&mut self, _core: &Core, _memory: &Memory) {}
 
     /// Its perturbed activations and heads, for methods that hold them; these then answer, are counted, saved and
     /// checked.
@@ -160,7 +177,7 @@ impl<R: Rehearse> Method for Rehearsal<R> {
     }
 
     fn task_end(&mut self, core: &mut Core) -> Result<()> {
-        self.own.task_end(core);
+        self.own.task_end(core, &self.replay.memory);
         self.replay.task_end(core, &mut self.own);
         Ok(())
     }
@@ -235,8 +252,15 @@ pub fn forward(pass: &mut Pass, batch: &Batch) -> Tensor<3> {
 
 /// Mean cross-entropy of a batch, in CutMix form where it was cut and mixed.
 pub fn batch_loss(logits: Tensor<3>, batch: &Batch) -> Tensor<1> {
-    match &batch.mix {
-        Some(mix) => mixed_cross_entropy(logits, &batch.labels, &batch.partners(mix), mix.coefficient),
-        None => cross_entropy(logits, &batch.labels),
+    let rows = batch.labels.len();
+    let groups = batch.groups();
+    if groups.len() < 2 {
+        return rows_loss(logits, batch, 0..rows);
     }
+    let share = |group: Range<usize>| {
+        let share = group.len() as f64 / rows as f64;
+        group_loss(logits.clone(), batch, group).mul_scalar(share)
+    };
+    let shares = groups.into_iter().map(share);
+    shares.reduce(|sum, loss| sum + loss).expect("there are two groups or more")
 }

@@ -128,14 +128,19 @@ fn asymmetric(logits: &Tensor<3>, batch: &Batch) -> Tensor<1> {
     }
 }
 
-/// Mean cross-entropy of some rows of a batch with logits [heads, rows, classes], in CutMix form where it was cut and
-/// mixed.
+/// Mean cross-entropy of some rows of a batch with logits [heads, rows, classes], in CutMix form where they were cut and
+/// mixed; all of them were, or none.
 pub fn group_loss(logits: Tensor<3>, batch: &Batch, group: Range<usize>) -> Tensor<1> {
     let [heads, _, classes] = logits.dims();
-    let logits = logits.slice([0..heads, group.clone(), 0..classes]);
-    let labels = &batch.labels[group.clone()];
-    match &batch.mix {
-        Some(mix) => mixed_cross_entropy(logits, labels, &batch.partners(mix)[group], mix.coefficient),
+    rows_loss(logits.slice([0..heads, group.clone(), 0..classes]), batch, group)
+}
+
+/// The same with logits of these rows alone.
+pub fn rows_loss(logits: Tensor<3>, batch: &Batch, group: Range<usize>) -> Tensor<1> {
+    let mixed = batch.mixed(&group);
+    let labels = &batch.labels[group];
+    match mixed {
+        Some((partners, coefficient)) => mixed_cross_entropy(logits, labels, &partners, coefficient),
         None => cross_entropy(logits, labels),
     }
 }
@@ -192,14 +197,32 @@ mod tests {
     #[test]
     fn a_cut_and_mixed_half_is_scored_in_cutmix_form() {
         let area = Area { left: 0, right: 0, top: 0, bottom: 0 };
-        let mix = Mix { area, coefficient: 0.25, permutation: vec![1, 0, 2] };
-        let batch = Batch { mix: Some(mix), ..batch() };
+        let mix = Mix { first: 0, area, coefficient: 0.25, permutation: vec![1, 0, 2] };
+        let batch = Batch { mixes: vec![mix], ..batch() };
         let logits = logits(&[[1.0, 5.0, 0.0], [0.0, 5.0, 2.0], [0.0, 1.0, 0.0]]);
         let own = [(-1.0_f64).exp().ln_1p(), (-2.0_f64).exp().ln_1p()];
         let partner = [own[0] + 1.0, own[1] + 2.0];
         let stream: f64 = (0..2).map(|row| 0.25 * own[row] + 0.75 * partner[row]).sum::<f64>() / 2.0;
         let memory = (1.0_f64.exp() + 2.0).ln() - 1.0;
         assert!((value(asymmetric(&logits, &batch)) - stream - memory).abs() < 1e-6);
+    }
+
+    #[test]
+    fn halves_that_were_mixed_apart_count_by_their_rows() {
+        let area = Area { left: 0, right: 0, top: 0, bottom: 0 };
+        let mix = |first, coefficient, permutation| Mix { first, area, coefficient, permutation };
+        let mixes = vec![mix(0, 0.25, vec![1, 0]), mix(2, 0.5, vec![0])];
+        let batch = Batch { mixes, ..batch() };
+        let logits = logits(&[[1.0, 5.0, 0.0], [0.0, 5.0, 2.0], [0.0, 1.0, 0.0]]);
+        let [stream, memory] = [0..2, 2..3].map(|group| value(group_loss(logits.clone(), &batch, group)));
+        // The row of the memory is its own partner.
+        assert!((memory - ((1.0_f64.exp() + 2.0).ln() - 1.0)).abs() < 1e-6);
+        let of_row =
+            |logits: [f64; 3], label: usize| logits.map(f64::exp).iter().sum::<f64>().ln() - logits[label];
+        let rows = [([1.0, 5.0, 0.0], 0, 2), ([0.0, 5.0, 2.0], 2, 0)];
+        let row = |(logits, own, partner)| 0.25 * of_row(logits, own) + 0.75 * of_row(logits, partner);
+        assert!((stream - rows.map(row).iter().sum::<f64>() / 2.0).abs() < 1e-5);
+        assert!((value(batch_loss(logits, &batch)) - (2.0 * stream + memory) / 3.0).abs() < 1e-5);
     }
 
     #[test]

@@ -102,7 +102,9 @@ impl Replay {
         match self.learns_from {
             LearnsFrom::StreamAndMemory => {
                 let steps = self.take_steps(core, &due.items, due.updates, own)?;
-                self.remember(&due.items, own);
+                if !own.store(core, &mut self.memory, &mut *self.rate, &due.items)? {
+                    self.remember(&due.items, own);
+                }
                 Ok(steps)
             }
             LearnsFrom::Memory => {

@@ -71,7 +71,7 @@ fn golden_cutmix_batch() {
 
         let area = Area::around((case.input("cy"), case.input("cx")), case.input("lambda"), height, width);
         let coefficient = area.share_outside(height, width);
-        let mix = Mix { area, coefficient, permutation: case.input("permutation") };
+        let mix = Mix { first: 0, area, coefficient, permutation: case.input("permutation") };
         mix.apply(&mut batch, height, width);
 
         check_area(&case, area, coefficient);

@@ -62,8 +62,8 @@ fn golden_cutmix_losses() {
         // Where the images were cut does not matter to the loss, only how much is left of them.
         let area = Area { left: 0, right: 0, top: 0, bottom: 0 };
         let coefficient: f64 = case.input("lambda_corrected");
-        let mix = Mix { area, coefficient, permutation: case.input("permutation") };
-        let batch = Batch { labels: case.input("labels"), mix: Some(mix.clone()), ..Batch::default() };
+        let mix = Mix { first: 0, area, coefficient, permutation: case.input("permutation") };
+        let batch = Batch { labels: case.input("labels"), mixes: vec![mix.clone()], ..Batch::default() };
         let partners = batch.partners(&mix);
         let loss = mixed_cross_entropy(logits.clone(), &batch.labels, &partners, coefficient);
         case.check("loss", value(&loss));

@@ -8,21 +8,21 @@ use dpcl::methods::METHODS;
 use dpcl::names::RATES;
 use dpcl::{Config, Error, Image, Learner, Observation, Progress, Run, Watch};
 
-fn config(text: &str) -> Config {
+pub fn config(text: &str) -> Config {
     let common = "model = 'slim'\nwidth = 4\nmemory = 10\nbatch = 8\nupdates = 1.0\nlr = 0.002\n";
     Config::from_toml(&format!("{common}{text}")).unwrap()
 }
 
-fn learner(text: &str) -> Learner {
+pub fn learner(text: &str) -> Learner {
     Learner::new(&config(text), SHAPE).unwrap()
 }
 
-fn state(learner: &Learner) -> State {
+pub fn state(learner: &Learner) -> State {
     learner.state()
 }
 
 /// Learns the samples, those of two tasks, and returns what each set off.
-fn learn(learner: &mut Learner, samples: &[(Image, usize)]) -> Vec<Observation> {
+pub fn learn(learner: &mut Learner, samples: &[(Image, usize)]) -> Vec<Observation> {
     let mut observations = Vec::new();
     for (index, (image, class)) in samples.iter().enumerate() {
         let task = usize::from(index >= samples.len() / 2);
@@ -35,7 +35,7 @@ fn learn(learner: &mut Learner, samples: &[(Image, usize)]) -> Vec<Observation> 
 }
 
 /// Fails unless both configurations learn the same network, memory and rate by the same steps.
-fn assert_same_run(one: &str, other: &str) {
+pub fn assert_same_run(one: &str, other: &str) {
     let samples = samples(48);
     let (mut first, mut second) = (learner(one), learner(other));
     assert_eq!(learn(&mut first, &samples), learn(&mut second, &samples), "{other}: losses and rates");
@@ -49,7 +49,7 @@ fn assert_same_run(one: &str, other: &str) {
 }
 
 /// Why a configuration is refused, as `key: problem`.
-fn refusal(text: &str) -> String {
+pub fn refusal(text: &str) -> String {
     match config(text).check() {
         Err(Error::BadKey { key, problem }) => format!("{key}: {problem}"),
         other => panic!("expected a refusal of {text}, got {other:?}"),
@@ -104,7 +104,7 @@ fn a_teacher_and_an_asymmetric_loss_are_refused_where_nothing_would_come_of_them
 }
 
 /// Losses of every step, in order.
-fn losses(observations: Vec<Observation>) -> Vec<f64> {
+pub fn losses(observations: Vec<Observation>) -> Vec<f64> {
     observations.into_iter().flat_map(|observation| observation.steps).map(|step| step.loss).collect()
 }
 
@@ -211,10 +211,10 @@ fn every_rate_serves_every_method_that_measures_what_it_follows() {
     }
     refused.sort_unstable();
     let one_head = [
-        "bic", "ccll", "clib", "ctn", "der++", "er", "er-ace", "er-cpr", "ewc++", "finetune", "gdumb",
-        "joint", "mir", "nfm",
+        "bic", "ccll", "clib", "ctn", "der++", "dro", "er", "er-ace", "er-cpr", "ewc++", "finetune",
+        "fs-dgpm", "gdumb", "joint", "mir", "nfm", "oddl",
     ];
-    let nothing_measured = ["ccll", "ctn", "finetune", "gdumb", "joint"].map(|method| ("clib", method));
+    let nothing_measured = ["ccll", "ctn", "finetune", "gdumb", "joint", "oddl"].map(|method| ("clib", method));
     let expected: Vec<_> =
         nothing_measured.into_iter().chain(one_head.map(|method| ("pima", method))).collect();
     assert_eq!(refused, expected);

@@ -68,6 +68,47 @@ fn in_evaluation_a_gate_acts_as_in_the_batch_norm() {
     }
 }
 
+/// Of a fresh network, whose batch norms only divide by √(1 + ε).
+#[test]
+fn a_layer_makes_its_output_of_the_windows_of_its_input() {
+    for model in variants() {
+        let weights: Vec<(String, Vec<f32>)> = model
+            .encoder()
+            .weights()
+            .iter()
+            .map(|weight| (weight.name.clone(), floats(weight.value.clone())))
+            .collect();
+        let mut seen = 0;
+        let mut look = |view: LayerView<'_>| {
+            let name = format!("{}.weight", view.layer.convolution);
+            let (_, weight) = weights.iter().find(|(known, _)| *known == name).unwrap();
+            let output = floats(view.output.clone());
+            let width = view.layer.channels_out;
+            assert_eq!(view.places() * width, output.len());
+            // Corners, edges and the inside of several rows, in no order.
+            let places: Vec<usize> = (0..60).map(|step| step * 7919 % view.places()).collect();
+            let windows = view.windows(&places);
+            let length = windows.len() / places.len();
+            assert_eq!(length * width, weight.len());
+            for (window, place) in windows.chunks(length).zip(places) {
+                for channel in [0, width / 2, width - 1] {
+                    let sum: f32 =
+                        window.iter().enumerate().map(|(at, x)| x * weight[at * width + channel]).sum();
+                    let (found, expected) = (sum.max(0.0), output[place * width + channel]);
+                    assert!(
+                        (found - expected).abs() < 1e-3 * expected.abs().max(1.0),
+                        "{name}: {found} for {expected}"
+                    );
+                }
+            }
+            seen += 1;
+            view.output
+        };
+        model.network().features_watching(images(&model), &mut look);
+        assert_eq!(seen, 20);
+    }
+}
+
 /// Both block variants: with and without a ReLU after the sum.
 fn variants() -> [Model; 2] {
     ["slim", "resnet18-imagenet"].map(|name| {

@@ -20,11 +20,10 @@ impl RowLosses {
     pub fn new(logits: Tensor<3>, batch: &Batch, mixing: Option<Mixing>) -> Self {
         let labels = batch.labels.clone();
         let own = cross_entropy_rows(logits.clone(), &labels);
+        debug_assert!(batch.mixes.len() < 2, "rows are cut and mixed all together");
         let cut = || {
-            batch
-                .mix
-                .as_ref()
-                .map(|mix| Mixing { coefficient: mix.coefficient, partners: mix.permutation.clone() })
+            let mix = batch.mixes.first()?;
+            Some(Mixing { coefficient: mix.coefficient, partners: mix.permutation.clone() })
         };
         let partner = mixing.or_else(cut).map(|mixing| {
             let partners: Vec<usize> = mixing.partners.iter().map(|&row| labels[row]).collect();

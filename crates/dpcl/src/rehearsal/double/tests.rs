@@ -82,8 +82,8 @@ fn golden_losses_of_batches_that_were_cut_and_mixed() {
         // Where the images were cut does not matter to the loss, only how much is left of them.
         let area = Area { left: 0, right: 0, top: 0, bottom: 0 };
         let coefficient = case.input("lambda_corrected");
-        let mix = Mix { area, coefficient, permutation: case.input("permutation") };
-        let batch = Batch { mix: Some(mix), ..labelled(case.input("labels")) };
+        let mix = Mix { first: 0, area, coefficient, permutation: case.input("permutation") };
+        let batch = Batch { mixes: vec![mix], ..labelled(case.input("labels")) };
         let losses = RowLosses::new(logits.clone(), &batch, None);
         check_loss(&case, &losses, &logits);
         let terms = losses.terms();
