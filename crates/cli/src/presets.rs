@@ -28,6 +28,7 @@ pub const PRESETS: &[Preset] = presets![
     "paper-blurry",
     "paper-iblurry",
     "dpcl-literal",
+    "dpcl-pfi",
 ];
 
 impl Preset {

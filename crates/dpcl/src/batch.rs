@@ -147,7 +147,7 @@ pub struct Ingredients {
 impl Ingredients {
     /// Stored samples that a method has drawn itself, none of which is cut and mixed.
     pub fn beside(drawn: Vec<Drawn>) -> Self {
-        Self { drawn: Vec::new(), choose: None, beside: drawn }
+        Self { drawn: Vec::new(), choose: None, beside: drawn, apart: false }
     }
 }
 

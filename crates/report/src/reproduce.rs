@@ -23,11 +23,12 @@ pub struct Document {
 }
 
 /// Every document with measured tables.
-pub const DOCUMENTS: [Document; 4] = [
+pub const DOCUMENTS: [Document; 5] = [
     Document { template: "README.md", output: "README.md" },
     Document { template: "docs/reproduce.in.md", output: "REPRODUCE.md" },
     Document { template: "docs/readings.in.md", output: "docs/readings.md" },
     Document { template: "docs/averaging.in.md", output: "docs/averaging.md" },
+    Document { template: "docs/disagreement.in.md", output: "docs/disagreement.md" },
 ];
 
 impl Document {

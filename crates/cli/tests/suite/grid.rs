@@ -149,7 +149,7 @@ fn a_preset_or_file_of_one_method_is_compared_like_a_method() {
     assert_eq!(key("mine", "lr"), "0.001");
     assert_eq!((key("mine", "method"), key("mine", "classes")), ("\"er\"".into(), "4".into()));
     assert_eq!(key("mine", "memory"), "20", "the command line has the last word");
-    assert_eq!((key("dpcl", "dpcl.noise"), key("dpcl", "rate")), ("\"nfm\"".into(), "\"exp-reset\"".into()));
+    assert_eq!((key("dpcl", "dpcl.noise"), key("dpcl", "rate")), ("\"nfm\"".into(), "\"constant\"".into()));
     let letter = (key("dpcl-literal", "dpcl.noise"), key("dpcl-literal", "rate"));
     assert_eq!(letter, ("\"paper\"".into(), "\"pima\"".into()));
     assert_eq!((key("dpcl", "dpcl.heads"), key("dpcl-literal", "dpcl.heads")), ("2".into(), "2".into()));

@@ -223,6 +223,7 @@ impl Memory {
     /// When the place is no filled slot, or a further one and none is free.
     pub fn put(&mut self, place: Place, sample: &Sample, disagreement: Option<f64>) {
         let value = disagreement.unwrap_or(0.0);
+        let offer = Offer { class: sample.class, disagreement: value };
         let slot = match place {
             Place::Append => {
                 assert!(self.slots.len() < self.capacity, "a memory is not filled beyond its slots");

@@ -305,8 +305,9 @@ fn perturbed_activations_take_the_place_of_cutmix() {
         let perturbed = checked(&format!("[{method}]\npfi = true"));
         assert_eq!(perturbed.cutmix_prob, 0.0);
         assert_eq!(perturbed.config().check().unwrap().to_table(), perturbed.to_table());
-        let shared =
-            config(&format!("method = '{method}'\ncutmix_prob = 0.5\n[{method}]\npfi = true")).check().unwrap();
+        let shared = config(&format!("method = '{method}'\ncutmix_prob = 0.5\n[{method}]\npfi = true"))
+            .check()
+            .unwrap();
         assert_eq!(shared.cutmix_prob, 0.5);
     }
 }

@@ -69,7 +69,7 @@ fn with_a_symmetric_loss_er_ace_is_experience_replay() {
 
 #[test]
 fn nfm_is_dpcl_with_its_noise_and_one_plain_head_at_a_constant_rate() {
-    let dpcl = "method = 'dpcl'\nrate = 'constant'\n[dpcl]\nbsc = false\nnoise = 'nfm'";
+    let dpcl = "method = 'dpcl'\naverage = 0\n[dpcl]\npfi = true\nbsc = false\nnoise = 'nfm'";
     assert_same_run(dpcl, "method = 'nfm'");
 }
 
@@ -214,7 +214,8 @@ fn every_rate_serves_every_method_that_measures_what_it_follows() {
         "bic", "ccll", "clib", "ctn", "der++", "dro", "er", "er-ace", "er-cpr", "ewc++", "finetune",
         "fs-dgpm", "gdumb", "joint", "mir", "nfm", "oddl",
     ];
-    let nothing_measured = ["ccll", "ctn", "finetune", "gdumb", "joint", "oddl"].map(|method| ("clib", method));
+    let nothing_measured =
+        ["ccll", "ctn", "finetune", "gdumb", "joint", "oddl"].map(|method| ("clib", method));
     let expected: Vec<_> =
         nothing_measured.into_iter().chain(one_head.map(|method| ("pima", method))).collect();
     assert_eq!(refused, expected);

@@ -1,7 +1,7 @@
 //! What DPCL measures around a training step: the disagreement on each row and who hears of it, and the losses of the
 //! classes. Images without chance in their augmentation let the test measure the same with `predict`.
 
-use crate::quarters::{SIZE, config, learner};
+use crate::quarters::{SIZE, config, learner, perturbed};
 use dpcl::{Image, Learner, Random};
 
 /// Rows of the stream in a batch; as many come from memory.
@@ -37,8 +37,9 @@ fn samples(count: usize) -> Vec<(Image, usize)> {
 
 /// A learner that follows disagreement and takes `steps` training steps on every batch.
 fn follower(steps: usize, keys: &str) -> Learner {
-    let text = "method = 'dpcl'\npad_crop = 0\nmemory_scheme = 'pim'\nrate = 'pima'\n";
-    let mut config = config(&format!("{text}[dpcl]\npredict = 'current'\ngamma = 0.3\n{keys}"));
+    let text = "method = 'dpcl'\naverage = 0\ncutmix_prob = 0.0\npad_crop = 0\nmemory_scheme = 'pim'\n\
+                rate = 'pima'\n[dpcl]\npredict = 'current'\ngamma = 0.3\n";
+    let mut config = config(&format!("{text}{}", perturbed(keys)));
     config.settings.updates = Some(steps as f64 / STREAM as f64);
     learner(&config)
 }
@@ -154,9 +155,9 @@ fn a_newcomer_brings_what_the_last_step_on_it_measured() {
 fn histories_are_what_the_heads_say_where_nothing_changes() {
     // Next to no learning, statistics that stay and nothing drawn: what was measured once is measured again.
     let still = |keys: &str| {
-        let text = "method = 'dpcl'\npad_crop = 0\nmemory_scheme = 'pim'\n[dpcl]\nperiod = 2\n";
+        let text = "method = 'dpcl'\naverage = 0\npad_crop = 0\nmemory_scheme = 'pim'\n[dpcl]\npfi = true\nperiod = 2\n";
         let mut config = config(&format!("{text}disagreement_heads = 'mean'\n{keys}"));
-        (config.settings.lr, config.settings.bn_momentum) = (1e-12, 0.0);
+        (config.settings.lr, config.settings.bn_momentum) = (Some(1e-12), 0.0);
         let mut learner = learner(&config);
         for (image, class) in samples(64).iter().take(32) {
             learner.observe(image, *class).unwrap();
@@ -180,7 +181,7 @@ fn histories_are_what_the_heads_say_where_nothing_changes() {
 
 #[test]
 fn where_nothing_is_measured_there_are_no_histories_to_check() {
-    for text in ["method = 'er'", "method = 'dpcl'", "method = 'dpcl'\n[dpcl]\nbsc = false"] {
+    for text in ["method = 'er'", "method = 'dpcl'", "method = 'dpcl'\n[dpcl]\npfi = true\nbsc = false"] {
         let mut learner = learner(&config(text));
         for (image, class) in &samples(16) {
             learner.observe(image, *class).unwrap();
@@ -192,7 +193,8 @@ fn where_nothing_is_measured_there_are_no_histories_to_check() {
 /// The first batch of a learner with one plain head: its labels, the losses of its images before the step and the mean
 /// training loss, and the running losses of the classes after it.
 fn first_step(keys: &str) -> (Vec<usize>, Vec<f64>, f64, Vec<f64>) {
-    let text = "method = 'dpcl'\npad_crop = 0\n[dpcl]\nbsc = false\nnoise = 'paper'\n";
+    let text =
+        "method = 'dpcl'\naverage = 0\npad_crop = 0\n[dpcl]\npfi = true\nbsc = false\nnoise = 'paper'\n";
     let mut config = config(&format!("{text}{keys}"));
     config.settings.updates = Some(1.0 / STREAM as f64);
     let mut learner = learner(&config);

@@ -32,8 +32,8 @@ fn with_everything_off_it_is_experience_replay_bit_for_bit() {
     let still = "sigma_a = 0.0\nsigma_m = 0.0\nalpha = 1.0\nbeta = 1e-300\nlayers = [0, 1, 2, 3, 4]\n";
     for (pfi, keys) in [(false, ""), (true, "noise = 'paper'"), (true, "noise = 'nfm'")] {
         let bare = format!(
-            "method = 'dpcl'\nmemory_scheme = 'reservoir'\nrate = 'exp-reset'\nhead_keep_adam = false\n\
-             [dpcl]\nheads = 1\npredict = 'current'\nperiod = 3\npfi = {pfi}\n{still}{keys}"
+            "method = 'dpcl'\naverage = 0\ncutmix_prob = 0.0\nmemory_scheme = 'reservoir'\n\
+             rate = 'exp-reset'\nhead_keep_adam = false\n[dpcl]\nheads = 1\npredict = 'current'\nperiod = 3\npfi = {pfi}\n{still}{keys}"
         );
         let mut dpcl = learner(&config(&bare));
         for ((image, class), expected) in samples.iter().zip(&learned) {
@@ -55,7 +55,7 @@ fn with_everything_off_it_is_experience_replay_bit_for_bit() {
 fn every_branch_is_taken_in_a_small_run() {
     let text = format!(
         "{PIMA}classes = 4\ntasks = 2\nper_class = 40\nmodel = 'slim'\nwidth = 4\nmemory = 16\nupdates = 1.0\n\
-         eval_period = 0\nautoaugment = 'none'\nlr = 0.002\n[dpcl]\nperiod = 3\nnoise = 'paper'"
+         eval_period = 0\nautoaugment = 'none'\nlr = 0.002\n[dpcl]\npfi = true\nperiod = 3\nnoise = 'paper'"
     );
     let run = Run::open(&Config::from_toml(&text).unwrap()).unwrap();
     let mut counters = std::collections::BTreeMap::new();
@@ -98,17 +98,21 @@ fn what_it_keeps_beside_replay_is_counted() {
     assert_eq!((er.state, er.history), (0, 0));
     // Four classes on eight times the width in features, and their biases.
     let row = 4 * 32 + 4;
-    let dpcl = count("method = 'dpcl'\n[dpcl]\nheads = 3\nperiod = 4\nrank = 2\nbsc_window = 0");
+    let dpcl = count(
+        "method = 'dpcl'\naverage = 0\n[dpcl]\npfi = true\nheads = 3\nperiod = 4\nrank = 2\nbsc_window = 0",
+    );
     assert_eq!(dpcl.network, er.network + 2 * row, "two heads more");
     assert_eq!(dpcl.state, 2 * 3 * row, "a mean and a mean of squares for each of three heads");
     assert_eq!(dpcl.history, 2 * 3 * row, "two deviation columns");
-    let windowed = count("method = 'dpcl'\n[dpcl]\nheads = 3\nperiod = 4\nrank = 0\nbsc_window = 3");
+    let windowed = count(
+        "method = 'dpcl'\naverage = 0\n[dpcl]\npfi = true\nheads = 3\nperiod = 4\nrank = 0\nbsc_window = 3",
+    );
     assert_eq!(windowed.history, 3 * 3 * row, "three snapshots");
 }
 
 #[test]
 fn many_images_are_answered_with_the_same_draws_as_one() {
-    let mut learner = learner(&config("method = 'dpcl'\n[dpcl]\nperiod = 2"));
+    let mut learner = learner(&config("method = 'dpcl'\n[dpcl]\npfi = true\nperiod = 2"));
     let samples = samples(32);
     for (image, class) in &samples {
         learner.observe(image, *class).unwrap();
@@ -129,27 +133,32 @@ fn what_cannot_work_is_refused_by_name() {
         "memory_scheme: `pim` needs heads that disagree, which `er` as configured has not; try `balanced`"
     );
     assert_eq!(
-        refusal("method = 'dpcl'\nrate = 'pima'\n[dpcl]\nbsc = false"),
+        refusal("method = 'dpcl'\nrate = 'pima'\n[dpcl]\npfi = true\nbsc = false"),
         "rate: `pima` needs heads that disagree, which `dpcl` as configured has not; try `exp-reset`"
     );
-    assert!(refusal(&format!("{PIMA}[dpcl]\nheads = 1\ndraws = 1")).starts_with("memory_scheme: "));
-    assert_eq!(refusal("method = 'dpcl'\n[dpcl]\nomega = 0.9"), "dpcl.omega: must be above 1, not 0.9");
+    assert!(
+        refusal(&format!("{PIMA}[dpcl]\npfi = true\nheads = 1\ndraws = 1")).starts_with("memory_scheme: ")
+    );
     assert_eq!(
-        refusal("method = 'dpcl'\n[dpcl]\nlayers = [0, 5]"),
+        refusal("method = 'dpcl'\n[dpcl]\npfi = true\nomega = 0.9"),
+        "dpcl.omega: must be above 1, not 0.9"
+    );
+    assert_eq!(
+        refusal("method = 'dpcl'\n[dpcl]\npfi = true\nlayers = [0, 5]"),
         "dpcl.layers: must be between 0 and 4, not 5"
     );
     assert!(refusal("method = 'dpcl'\n[dpcl]\nrank = 1").starts_with("dpcl.rank: "));
     assert!(
         refusal("method = 'dpcl'\n[dpcl]\nsigma = 1.0").starts_with("dpcl.sigma: unknown beside dpcl.pfi, ")
     );
-    assert!(refusal("method = 'dpcl'\n[dpcl]\nperiod = 'often'").starts_with("dpcl.period: "));
+    assert!(refusal("method = 'dpcl'\n[dpcl]\npfi = true\nperiod = 'often'").starts_with("dpcl.period: "));
 }
 
 #[test]
 fn a_checked_configuration_names_every_key() {
     let setup = config("method = 'dpcl'").check().unwrap();
-    assert_eq!((setup.memory_scheme.as_str(), setup.rate.as_str()), ("reservoir", "exp-reset"));
-    assert_eq!((setup.head_keep_adam, setup.cutmix_prob), (false, 0.0));
+    assert_eq!((setup.memory_scheme.as_str(), setup.rate.as_str()), ("reservoir", "constant"));
+    assert_eq!((setup.head_keep_adam, setup.cutmix_prob, setup.average), (false, 0.5, 1000));
     let keys = &setup.config().sections["dpcl"];
     assert_eq!(keys["layers"].as_array().unwrap().len(), 3);
     assert_eq!(keys["predict"].as_str(), Some("posterior"));
@@ -179,7 +188,7 @@ fn the_letter_of_the_paper_leaves_nothing_to_the_defaults() {
     assert_eq!(names(&letter), names(&checked));
     let (said, settled) = (&letter.settings, &checked.settings);
     assert_eq!((&said.memory_scheme, &said.rate), (&settled.memory_scheme, &settled.rate));
-    assert_eq!((said.head_keep_adam, said.cutmix_prob), (Some(true), Some(0.0)));
+    assert_eq!((said.head_keep_adam, said.cutmix_prob, said.average), (Some(true), Some(0.0), Some(0)));
 }
 
 /// The letter has the depths of the authors' code, too.
@@ -201,5 +210,5 @@ fn departures_are_the_keys_where_the_default_differs_from_the_letter_and_the_dep
     let named = |departure: &&'static str| departure.split('`').nth(1).unwrap();
     let departures: BTreeSet<&str> = find("dpcl").unwrap().departures.iter().map(named).collect();
     assert_eq!(departures, expected);
-    assert_eq!(departures.len(), 6);
+    assert_eq!(departures.len(), 10);
 }

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::quarters::{config, learner, samples, taught};
+use crate::quarters::{config, learner, perturbed, samples, taught};
 use dpcl::method::Step;
 use dpcl::{Image, Learner};
 
 /// The parts that follow disagreement, as the paper has them.
-const PIMA: &str = "method = 'dpcl'\nmemory_scheme = 'pim'\nrate = 'pima'\n[dpcl]\n";
+const PIMA: &str = "method = 'dpcl'\naverage = 0\nmemory_scheme = 'pim'\nrate = 'pima'\n[dpcl]\n";
 
 /// Losses of the training steps that samples set off.
 fn teach(learner: &mut Learner, samples: &[(Image, usize)]) -> Vec<f64> {
@@ -33,7 +33,7 @@ fn every_reading_learns_and_resumes_exactly() {
     let samples = samples(40);
     let mut states = Vec::new();
     for reading in readings {
-        let config = config(&format!("{PIMA}period = 4\n{reading}"));
+        let config = config(&format!("{PIMA}period = 4\n{}", perturbed(reading)));
         let (mut whole, mut first, mut second) = (learner(&config), learner(&config), learner(&config));
         let mut losses = teach(&mut whole, &samples[..22]);
         assert_eq!(teach(&mut first, &samples[..22]), losses, "{reading}");
@@ -79,7 +79,7 @@ const KEYS: [(&str, &str, &str); 30] = [
     ("rank", "0", "method.perturbed.bsc"),
     ("bsc_window", "2", "method.perturbed.bsc"),
     ("draws", "2", "method.memory"),
-    ("disagreement_between", "'draws'", "method.memory"),
+    ("disagreement_between", "'heads'", "method.memory"),
     ("disagreement_draws", "2", "method.memory"),
     ("pfi_probability", "0.5", "core.model"),
     ("pfi_larger_share", "true", "method.memory"),
@@ -100,7 +100,7 @@ const KEYS: [(&str, &str, &str); 30] = [
 #[test]
 fn every_key_makes_a_difference_where_it_acts() {
     let samples = samples(40);
-    let state = |keys: &str| taught(&config(&format!("{PIMA}{keys}")), &samples).state();
+    let state = |keys: &str| taught(&config(&format!("{PIMA}{}", perturbed(keys))), &samples).state();
     let mut without = BTreeMap::new();
     for (key, value, part) in KEYS {
         let beside = match key {
@@ -208,7 +208,10 @@ fn without_perturbed_activations_the_heads_still_disagree() {
 
 #[test]
 fn without_branched_heads_one_plain_head_is_left() {
-    let seen = Seen::of("method = 'dpcl'\nmemory_scheme = 'balanced'\n[dpcl]\nperiod = 4\nbsc = false");
+    let seen = Seen::of(
+        "method = 'dpcl'\naverage = 0\nrate = 'exp-reset'\nmemory_scheme = 'balanced'\n\
+         [dpcl]\npfi = true\nperiod = 4\nbsc = false",
+    );
     assert_eq!((seen.perturbed, seen.collections, seen.heads()), (STEPS as f64, None, 1));
     let held = seen.learner.parameters();
     assert_eq!((held.state, held.history), (0, 0));
@@ -221,7 +224,8 @@ fn without_branched_heads_one_plain_head_is_left() {
 #[test]
 fn without_what_follows_disagreement_both_perturbations_are_left() {
     for keys in ["", "noise = 'paper'\nbsc_window = 0"] {
-        let seen = Seen::of(&format!("method = 'dpcl'\n[dpcl]\nperiod = 4\n{keys}"));
+        let seen =
+            Seen::of(&format!("method = 'dpcl'\nrate = 'exp-reset'\n[dpcl]\npfi = true\nperiod = 4\n{keys}"));
         assert_eq!((seen.perturbed, seen.collections, seen.heads()), (STEPS as f64, Some(6.0), 5), "{keys}");
         assert!(seen.learner.predict(&samples(1)[0].0).unwrap().disagreement > 0.0, "{keys}");
         assert!(!seen.measured && seen.moves.is_none(), "{keys}");

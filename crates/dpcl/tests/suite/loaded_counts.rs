@@ -27,7 +27,7 @@ const TOO_MANY: u64 = (1 << 53) + 1;
 
 /// Further parts that count: rates, memories, perturbations, an average.
 const PARTS: [&str; 3] = [
-    "method = 'dpcl'\nmemory_scheme = 'pim'\nrate = 'pima'\naverage = 10\n[dpcl]\nperiod = 2\nheads = 2\nrank = 2",
+    "method = 'dpcl'\nmemory_scheme = 'pim'\nrate = 'pima'\naverage = 10\n[dpcl]\npfi = true\nperiod = 2\nheads = 2\nrank = 2",
     "method = 'er'\nmemory_scheme = 'cbrs'\nrate = 'clib'",
     "method = 'bic'\nmemory_scheme = 'clib'\n[bic]\npfi = true\nbsc = true\nperiod = 2\nheads = 2",
 ];

@@ -235,7 +235,7 @@ fn rows_beside_a_batch_are_never_mixed() {
     let rows: Vec<Sample> = (0..2).map(|number| sample(number, 0)).collect();
     let batch = core.batcher.make(&rows, &Ingredients::beside(drawn.clone()));
     assert_eq!((batch.stream_rows(), batch.beside, &batch.slots[..]), (2, 3, &[0, 1, 2][..]));
-    assert_eq!(batch.mix.as_ref().unwrap().permutation.len(), 2);
+    assert_eq!(batch.mixes[0].permutation.len(), 2);
     let clean = core.batcher.stored(drawn.iter().map(|drawn| &drawn.sample));
     assert_eq!(batch.images[2 * SIZE * SIZE * 3..], clean);
 }

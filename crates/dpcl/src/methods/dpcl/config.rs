@@ -2,6 +2,7 @@
 
 use super::newcomers::Offered;
 use crate::{
+    answers::Between,
     config::{choices, keys},
     error::{Error, Result},
     memory::{Keep, Start},
@@ -33,8 +34,8 @@ choices!(DisagreementPass: Train = "train", Clean = "clean");
 choices!(LossSource: Mixed = "mixed", Clean = "clean");
 
 keys! {
-    /// Own keys of `dpcl`. The defaults are the paper's values or, where it has none, its nearest relatives'; noise and
-    /// window are those that measurements support.
+    /// Own keys of `dpcl`. The defaults are the paper's values or, where it has none, its nearest relatives'; whether
+    /// activations are perturbed, noise and window are as measurements support.
     pub struct DpclKeys {
         /// Perturbed activations and heads.
         double: DoubleKeys = doubly_perturbed();
@@ -58,13 +59,14 @@ keys! {
     also refuse_a_loss_that_sets_nothing;
 }
 
-/// What measurements support: both perturbations, damped noise, heads averaged over their last snapshots.
+/// What measurements support: distributions of the heads over their last snapshots, disagreement between all draws, and,
+/// if activations are perturbed, damped noise.
 fn doubly_perturbed() -> DoubleKeys {
     DoubleKeys {
-        pfi: true,
+        pfi: false,
         interpolation: PfiConfig { noise: NoiseKind::Nfm, ..PfiConfig::default() },
         bsc: true,
-        classifiers: BscConfig { window: 20, ..BscConfig::default() },
+        classifiers: BscConfig { window: 20, between: Between::Draws, ..BscConfig::default() },
         ..DoubleKeys::default()
     }
 }

@@ -113,7 +113,7 @@ impl DoublePerturbation {
         self.counts.steps += 1;
         self.counts.first_met += self.losses.unmet(&batch.labels) as u64;
         let images = pass.images(batch.images.clone(), batch.size);
-        let pfi = self.pfi.as_mut().filter(|_| batch.mix.is_none());
+        let pfi = self.pfi.as_mut().filter(|_| batch.mixes.is_empty());
         let disturbance = pfi.and_then(|pfi| pfi.step(&self.losses.factors(&batch.labels)));
         let features =
             pass.features_with(images.clone(), &mut |depth, x| disturbed(disturbance.as_ref(), depth, x));

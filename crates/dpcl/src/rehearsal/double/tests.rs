@@ -223,7 +223,7 @@ fn a_batch_whose_images_are_mixed_is_not_perturbed() {
     let area = Area { left: 2, right: 6, top: 2, bottom: 6 };
     let clean = batch();
     let permutation = (0..clean.labels.len()).rev().collect();
-    let cut = Batch { mix: Some(Mix { area, coefficient: 0.75, permutation }), ..clean.clone() };
+    let cut = Batch { mixes: vec![Mix { first: 0, area, coefficient: 0.75, permutation }], ..clean.clone() };
     let model = network();
     let mut both = double(Some(PfiConfig::default()), None);
     let losses = |double: &mut DoublePerturbation, batch: &Batch| {

@@ -34,6 +34,11 @@ pub fn config(text: &str) -> Config {
     Config::from_toml(&format!("{common}{text}")).unwrap()
 }
 
+/// Keys of `dpcl`, with perturbed activations unless they speak of them.
+pub fn perturbed(keys: &str) -> String {
+    if keys.contains("pfi =") { keys.to_owned() } else { format!("pfi = true\n{keys}") }
+}
+
 /// A learner of such images that has met none.
 pub fn learner(config: &Config) -> Learner {
     Learner::new(config, SHAPE).unwrap()
