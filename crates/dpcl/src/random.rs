@@ -9,7 +9,22 @@ use serde::{Deserialize, Serialize};
 
 /// A generator whose whole state can be saved and restored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "ChaCha8Rng")]
 pub struct Random(ChaCha8Rng);
+
+/// Numbers that a saved generator may have drawn. Nobody lived to draw more, and a position beyond 64 bits could not
+/// be saved again.
+const MOST_DRAWN: u128 = 1 << 53;
+
+impl TryFrom<ChaCha8Rng> for Random {
+    type Error = String;
+
+    fn try_from(generator: ChaCha8Rng) -> Result<Self, String> {
+        let drawn = generator.get_word_pos();
+        let problem = || format!("{drawn} numbers were drawn, which nobody lived to see");
+        (drawn <= MOST_DRAWN).then_some(Self(generator)).ok_or_else(problem)
+    }
+}
 
 impl Random {
     /// The stream called `name` of the run seeded with `seed`.
@@ -138,6 +153,12 @@ mod tests {
         let text = serde_json::to_string(&random).unwrap();
         let mut restored: Random = serde_json::from_str(&text).unwrap();
         assert_eq!(random.bits(), restored.bits());
+        let at = |position: u64| text.replace("\"word_pos\":2", &format!("\"word_pos\":{position}"));
+        assert!(serde_json::from_str::<Random>(&at(1 << 53)).is_ok());
+        for position in [(1 << 53) + 1, u64::MAX] {
+            let refused = serde_json::from_str::<Random>(&at(position)).unwrap_err().to_string();
+            assert!(refused.contains("nobody lived to see"), "{refused}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! What learning a sample costs, method by method, beside plain replay: time, arithmetic, numbers kept.
+//! What learning a sample costs, method by method, beside plain replay: time, arithmetic, numbers kept, memory.
 //!
-//! Every method learns the same short stream of made-up images from its beginning to its end, work at task ends and at
-//! the stream's end included; nothing is evaluated. Each time plain replay learns it as well, so that whatever else the
-//! machine does meanwhile slows both. Multiply-adds are counted where they are done, in the kernels.
+//! Every method learns the same short stream of made-up images from its beginning to its end, work at task ends and
+//! at the stream's end included; nothing is evaluated. Each time plain replay learns it as well, so that whatever
+//! else the machine does meanwhile slows both. Multiply-adds are counted where they are done, in the kernels.
 //!
 //! A short stream is not a long one: methods that train at task ends cost more with every task, and those that go
 //! through their memory more with a larger one.
@@ -17,6 +17,7 @@ use crate::{
     data::Image,
     error::{Error, Result},
     learner::{Learner, Shape},
+    process,
     random::Random,
     state::{Elements, State},
 };
@@ -73,6 +74,10 @@ pub struct Cost {
     pub kept_bytes: u64,
     /// How many times those of plain replay.
     pub kept_times: f64,
+    /// Peak resident memory of a process that learned the stream once and did nothing else, where one did.
+    pub peak_memory_bytes: Option<u64>,
+    /// How many times that of plain replay.
+    pub peak_memory_times: Option<f64>,
     /// What the complexity table of the DPCL paper says, where it has the method.
     pub paper: Option<PaperCost>,
 }
@@ -123,12 +128,23 @@ impl PaperCost {
 }
 
 /// One stream learned.
+#[derive(Default)]
 struct Learned {
     seconds: f64,
     multiply_adds: u64,
     steps: u64,
     model_parameters: u64,
     kept_bytes: u64,
+}
+
+impl Cost {
+    /// With the peak memory of processes that learned with the method and with plain replay.
+    #[must_use]
+    pub fn with_peaks(self, own: u64, reference: u64) -> Self {
+        let known = |bytes: u64| Some(bytes).filter(|&bytes| bytes > 0);
+        let times = known(own).zip(known(reference)).map(|(own, reference)| own as f64 / reference as f64);
+        Self { peak_memory_bytes: known(own), peak_memory_times: times, ..self }
+    }
 }
 
 impl CostBench {
@@ -178,8 +194,20 @@ impl CostBench {
             model_times: times(|learned| learned.model_parameters),
             kept_bytes: own.kept_bytes,
             kept_times: times(|learned| learned.kept_bytes),
+            peak_memory_bytes: None,
+            peak_memory_times: None,
             paper: PaperCost::of(method),
         }
+    }
+
+    /// Learns the stream once and gives the peak resident memory of this process, which should do nothing else; 0
+    /// where the system does not tell.
+    ///
+    /// # Errors
+    /// As for [`CostBench::run`].
+    pub fn peak_memory(&self, method: &str) -> Result<u64> {
+        self.learn(&self.config(method)?, &self.stream())?;
+        Ok(process::peak_memory_bytes())
     }
 
     fn config(&self, method: &str) -> Result<Config> {
@@ -304,6 +332,18 @@ mod tests {
         assert!(work("finetune") < 1.0 && work("mir") > 1.0 && work("er-cpr") >= 1.0);
         let ewc = bench().run("ewc++").unwrap();
         assert!(ewc.model_times > 1.9, "{ewc:?}");
+    }
+
+    #[test]
+    fn peaks_that_nobody_tells_are_left_out() {
+        let peaks = |own, reference| {
+            let cost = bench().cost("er", &[[(); 2].map(|()| Learned::default())]).with_peaks(own, reference);
+            (cost.peak_memory_bytes, cost.peak_memory_times)
+        };
+        assert_eq!(peaks(6, 4), (Some(6), Some(1.5)));
+        assert_eq!((peaks(6, 0), peaks(0, 4)), ((Some(6), None), (None, None)));
+        let peak = bench().peak_memory("finetune").unwrap();
+        assert!(!cfg!(target_os = "linux") || peak > 1 << 20, "{peak}");
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! `dpcl bench cost`: what a sample costs with each method, beside plain replay and the paper's complexity table.
 
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
 use dpcl::{
     bench::cost::{CLASSES, Cost as Measured, CostBench, REFERENCE},
     method::Answers,
@@ -15,7 +18,8 @@ use crate::output;
 /// Measure what a sample costs with each method, in turn with plain replay
 ///
 /// Every method learns one short stream of made-up images from beginning to end: time, counted multiply-adds, size of
-/// the model and of all that is kept, each also as a multiple of `er`'s. `dpcl report` has the costs of real runs.
+/// the model and of all that is kept, peak memory, each also as a multiple of `er`'s. `dpcl report` has the costs of
+/// real runs.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Cost {
@@ -52,6 +56,9 @@ pub struct Cost {
     /// How to print
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// Learn the stream once with this method and print the peak memory; for processes started by this command
+    #[arg(long, hide = true)]
+    alone: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -83,6 +90,9 @@ pub fn measure(cost: &Cost) -> anyhow::Result<String> {
         threads: cost.threads,
         rounds: cost.rounds.max(1),
     };
+    if let Some(method) = &cost.alone {
+        return Ok(format!("{}\n", bench.peak_memory(method)?));
+    }
     let mut names = cost.method.clone();
     if names.is_empty() {
         // Plain replay first: beside itself it shows the noise.
@@ -91,9 +101,11 @@ pub fn measure(cost: &Cost) -> anyhow::Result<String> {
     }
     names.iter().try_for_each(|name| methods::find(name).map(drop))?;
     let mut measured = Vec::with_capacity(names.len());
+    let reference = peak_memory(&bench, REFERENCE)?;
     for (number, name) in names.iter().enumerate() {
         output::talk(format!("{} of {}: {name}", number + 1, names.len()));
-        measured.push(bench.run(name)?);
+        let peak = if name == REFERENCE { reference } else { peak_memory(&bench, name)? };
+        measured.push(bench.run(name)?.with_peaks(peak, reference));
     }
     Ok(match cost.format {
         Format::Text => table(&bench, &measured).terminal(output::data_width(), output::data_colour()),
@@ -110,7 +122,30 @@ pub fn measure(cost: &Cost) -> anyhow::Result<String> {
     })
 }
 
-const COLUMNS: [&str; 12] = [
+/// Peak memory of a process of its own that learns with a method.
+fn peak_memory(bench: &CostBench, method: &str) -> anyhow::Result<u64> {
+    let numbers = [
+        ("--batch", bench.batch.to_string()),
+        ("--updates", bench.updates.to_string()),
+        ("--memory", bench.memory.to_string()),
+        ("--size", bench.size.to_string()),
+        ("--tasks", bench.tasks.to_string()),
+        ("--samples", bench.samples.to_string()),
+        ("--threads", bench.threads.to_string()),
+    ];
+    let program = std::env::current_exe().context("cannot find the program itself")?;
+    let answer = Command::new(program)
+        .args(["bench", "cost", "--alone", method, "--model", &bench.model])
+        .args(numbers.iter().flat_map(|(flag, number)| [*flag, number.as_str()]))
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot start a process to measure memory")?;
+    anyhow::ensure!(answer.status.success(), "the process that measures the memory of {method} failed");
+    let text = String::from_utf8_lossy(&answer.stdout);
+    text.trim().parse().with_context(|| format!("the process that measures memory said {text:?}"))
+}
+
+const COLUMNS: [&str; 14] = [
     "sample",
     "×",
     "paper, step",
@@ -122,6 +157,8 @@ const COLUMNS: [&str; 12] = [
     "paper, model",
     "kept",
     "×",
+    "peak memory",
+    "×",
     "paper, GPU",
 ];
 
@@ -129,20 +166,22 @@ fn table(bench: &CostBench, measured: &[Measured]) -> Table {
     let answers_late = |name: &str| methods::find(name).is_ok_and(|info| info.answers != Answers::AnyTime);
     let row = |cost: &Measured| {
         let times = |ratio: f64| format!("{ratio:.2}");
-        let paper = |ratio: Option<f64>| ratio.map_or_else(|| "–".to_owned(), times);
+        let known = |ratio: Option<f64>| ratio.map_or_else(|| "–".to_owned(), times);
         let texts = [
             format!("{} ms", format::short(cost.sample_ms.median)),
             times(cost.sample_times.median),
-            paper(cost.paper.map(|paper| paper.step_times)),
+            known(cost.paper.map(|paper| paper.step_times)),
             format::short(cost.steps),
             format!("{} M", format::short(cost.multiply_adds / 1e6)),
             times(cost.multiply_adds_times),
             format::thousands(cost.model_parameters),
             times(cost.model_times),
-            paper(cost.paper.map(|paper| paper.model_times)),
+            known(cost.paper.map(|paper| paper.model_times)),
             format::bytes(cost.kept_bytes as f64),
             times(cost.kept_times),
-            paper(cost.paper.map(|paper| paper.memory_times)),
+            cost.peak_memory_bytes.map_or_else(|| "–".to_owned(), |bytes| format::bytes(bytes as f64)),
+            known(cost.peak_memory_times),
+            known(cost.paper.map(|paper| paper.memory_times)),
         ];
         Row {
             name: cost.method.clone(),
@@ -172,7 +211,7 @@ fn table(bench: &CostBench, measured: &[Measured]) -> Table {
         ),
         "multiply-adds: of convolutions and linear layers, forward and backward, counted as they are done".into(),
         "model size: numbers learned and those kept beside them at a fixed size; kept: bytes of weights, moments, \
-         stored images and what else is saved"
+         stored images and what else is saved; peak memory: of a process that learns the stream once"
             .into(),
         "paper: complexity table of the DPCL paper as multiples of ER's, with ResNet34: time of a step, model size, memory of \
          the GPU (activations too, no stored images)"
