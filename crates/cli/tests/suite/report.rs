@@ -17,7 +17,7 @@ fn report(names: &[&str], options: &str) -> Answer {
     Place::new().call(arguments)
 }
 
-const BOTH: [&str; 6] = ["er-seed1", "er-seed2", "er-seed3", "dpcl-seed1", "dpcl-seed2", "dpcl-seed3"];
+const BOTH: [&str; 6] = ["er-seed1", "er-seed2", "er-seed3", "dpcl-pfi-seed1", "dpcl-pfi-seed2", "dpcl-pfi-seed3"];
 
 #[test]
 fn rows_are_compared_seed_by_seed() {
@@ -28,10 +28,10 @@ fn rows_are_compared_seed_by_seed() {
 
 #[test]
 fn seeds_that_one_side_lacks_are_named() {
-    let few = ["er-seed1", "er-seed2", "dpcl-seed2", "dpcl-seed3"];
+    let few = ["er-seed1", "er-seed2", "dpcl-pfi-seed2", "dpcl-pfi-seed3"];
     let answer = report(&few, "--format markdown --against er").done();
     for note in
-        ["dpcl lacks seed 1 of er", "er lacks seed 3 of dpcl", "instruction sets, which round differently"]
+        ["dpcl-pfi lacks seed 1 of er", "er lacks seed 3 of dpcl-pfi", "instruction sets, which round differently"]
     {
         assert!(answer.stdout.contains(note), "{note}: {}", answer.stdout);
     }
@@ -50,7 +50,7 @@ fn nothing_new_is_shown_without_being_asked_for() {
 #[test]
 fn wrong_names_are_wrong_usage_and_answered_with_the_right_ones() {
     for (options, words) in [
-        ("--against err", &["error: there is no row called `err`", "hint: known rows: er; dpcl"][..]),
+        ("--against err", &["error: there is no row called `err`", "hint: known rows: er; dpcl-pfi"][..]),
         (
             "--against er --metric speed",
             &["error: there is no metric called `speed`", "hint: known metrics: acc;"],
@@ -67,5 +67,5 @@ fn wrong_names_are_wrong_usage_and_answered_with_the_right_ones() {
     }
     let answer = report(&[&BOTH[..], &["dpcl-rm-memory-seed1"]].concat(), "--against d");
     assert_eq!(answer.code, 2);
-    assert!(answer.talk().contains("hint: give the whole name: dpcl; dpcl-rm-memory"), "{}", answer.stderr);
+    assert!(answer.talk().contains("hint: give the whole name: dpcl-pfi; dpcl-rm-memory"), "{}", answer.stderr);
 }
