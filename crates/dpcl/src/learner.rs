@@ -3,10 +3,13 @@
 //! Labels are any strings or integers; classes are numbered here in order of first arrival and are never announced
 //! in advance.
 
+mod answering;
 mod histories;
 mod keep;
 mod label;
 
+pub use answering::AverageStatistics;
+use answering::Remeasured;
 pub use label::Label;
 
 use std::{collections::HashMap, fmt, path::Path};
@@ -77,6 +80,7 @@ pub struct Learner {
     numbers: HashMap<Label, usize>,
     samples: u64,
     updates: u64,
+    remeasured: Remeasured,
 }
 
 impl Learner {
@@ -123,6 +127,7 @@ impl Learner {
             numbers: HashMap::new(),
             samples: 0,
             updates: 0,
+            remeasured: Remeasured::default(),
         })
     }
 
@@ -285,15 +290,7 @@ impl Learner {
         if images.is_empty() {
             return Ok(Vec::new());
         }
-        self.method.predict(&self.core, images, self.told(task))
-    }
-
-    /// The same learner answering with the weights that learn; `None` where these answer anyway.
-    pub(crate) fn unaveraged(&self) -> Option<Unaveraged<'_>> {
-        self.core.model.average()?;
-        let Core { model, batcher, growth } = &self.core;
-        let core = Core { model: model.unaveraged(), batcher: batcher.clone(), growth: *growth };
-        Some(Unaveraged { method: &*self.method, core })
+        self.answer(images, self.told(task))
     }
 
     /// Labels met so far, in order of first arrival.
@@ -363,19 +360,6 @@ impl Learner {
             return Err(Error::WrongShape { expected: self.shape.to_string(), found: found.to_string() });
         }
         Ok(())
-    }
-}
-
-/// A learner whose average does not answer.
-pub(crate) struct Unaveraged<'a> {
-    method: &'a dyn Method,
-    core: Core,
-}
-
-impl Unaveraged<'_> {
-    /// As [`Learner::scores`].
-    pub fn scores(&self, images: &[Image]) -> Result<Vec<Scores>> {
-        self.method.predict(&self.core, images, None)
     }
 }
 

@@ -17,7 +17,8 @@ fn report(names: &[&str], options: &str) -> Answer {
     Place::new().call(arguments)
 }
 
-const BOTH: [&str; 6] = ["er-seed1", "er-seed2", "er-seed3", "dpcl-pfi-seed1", "dpcl-pfi-seed2", "dpcl-pfi-seed3"];
+const BOTH: [&str; 6] =
+    ["er-seed1", "er-seed2", "er-seed3", "dpcl-pfi-seed1", "dpcl-pfi-seed2", "dpcl-pfi-seed3"];
 
 #[test]
 fn rows_are_compared_seed_by_seed() {
@@ -30,9 +31,11 @@ fn rows_are_compared_seed_by_seed() {
 fn seeds_that_one_side_lacks_are_named() {
     let few = ["er-seed1", "er-seed2", "dpcl-pfi-seed2", "dpcl-pfi-seed3"];
     let answer = report(&few, "--format markdown --against er").done();
-    for note in
-        ["dpcl-pfi lacks seed 1 of er", "er lacks seed 3 of dpcl-pfi", "instruction sets, which round differently"]
-    {
+    for note in [
+        "dpcl-pfi lacks seed 1 of er",
+        "er lacks seed 3 of dpcl-pfi",
+        "instruction sets, which round differently",
+    ] {
         assert!(answer.stdout.contains(note), "{note}: {}", answer.stdout);
     }
     assert!(answer.stdout.contains("| 1 | undecided | – |"), "{}", answer.stdout);
@@ -67,5 +70,9 @@ fn wrong_names_are_wrong_usage_and_answered_with_the_right_ones() {
     }
     let answer = report(&[&BOTH[..], &["dpcl-rm-memory-seed1"]].concat(), "--against d");
     assert_eq!(answer.code, 2);
-    assert!(answer.talk().contains("hint: give the whole name: dpcl-pfi; dpcl-rm-memory"), "{}", answer.stderr);
+    assert!(
+        answer.talk().contains("hint: give the whole name: dpcl-pfi; dpcl-rm-memory"),
+        "{}",
+        answer.stderr
+    );
 }

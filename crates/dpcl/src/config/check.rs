@@ -4,6 +4,7 @@ use super::Setup;
 use crate::{
     device,
     error::{Error, Result},
+    learner::AverageStatistics,
     memory::Memory,
     method::Knowledge,
     rate,
@@ -41,6 +42,14 @@ impl Setup {
                 format!("needs a method that is told where tasks end, and `{}` is not", self.method.name);
             return Err(Error::bad_key("rebuild", problem));
         }
+        let measured = self.average_statistics == AverageStatistics::Memory;
+        if measured && (self.average == 0 || self.memory_scheme == "none") {
+            let problem = format!(
+                "`memory` needs an average and a memory; `average` is {} and `memory_scheme` is `{}`",
+                self.average, self.memory_scheme
+            );
+            return Err(Error::bad_key("average_statistics", problem));
+        }
         Ok(())
     }
 }
@@ -48,7 +57,7 @@ impl Setup {
 #[cfg(test)]
 mod tests {
     use super::super::{Config, Settings};
-    use crate::{memory::SCHEMES, rate::RATES};
+    use crate::{learner::AverageStatistics, memory::SCHEMES, rate::RATES};
 
     fn refused(change: impl FnOnce(&mut Settings)) -> String {
         let mut config = Config::default();
@@ -73,6 +82,14 @@ mod tests {
         assert!(refused(|settings| settings.tasks = 0).contains("`tasks`"));
         assert!(refused(|settings| settings.per_class = Some(0)).contains("`per_class`"));
         assert!(refused(|settings| settings.holdout = Some(0)).contains("`holdout`"));
+        let measured = |average| {
+            refused(|settings| {
+                (settings.average, settings.average_statistics) = (Some(average), AverageStatistics::Memory);
+                settings.memory_scheme = (average > 0).then(|| "none".into());
+            })
+        };
+        assert!(measured(0).contains("`average` is 0"), "{}", measured(0));
+        assert!(measured(10).contains("`memory_scheme` is `none`"), "{}", measured(10));
     }
 
     #[test]

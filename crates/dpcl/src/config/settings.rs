@@ -12,6 +12,7 @@ use super::{
 use crate::{
     data::{self, OnBadImage, Policy},
     error::Result,
+    learner::AverageStatistics,
     memory::SCHEMES,
     methods::{self, MethodInfo},
     model::MODELS,
@@ -218,6 +219,8 @@ common_keys! {
     /// Training steps that the answering weights are averaged over; 0 answers with the weights as they are.
     average: Option<u64> => u64 = None, unless_given("the method's"), at_most(MOST_AVERAGED), absent_as(0),
         flag(Heading::Learning, "STEPS");
+    /// Where the averaged network has its batch-norm statistics from: averaged as well, or measured on the memory.
+    average_statistics: AverageStatistics = AverageStatistics::Averaged, absent_as("averaged");
 
     /// Weight of what the averaged network teaches on each training batch; 0 is off.
     teacher: f64 = 0.0, at_least(0), absent_as(0.0);

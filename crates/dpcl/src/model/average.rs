@@ -15,6 +15,7 @@ use crate::{
 const STEPS_PER_HORIZON: f64 = 4.0;
 
 /// A network that follows another.
+#[derive(Clone)]
 pub struct Average {
     network: Network,
     horizon: f64,

@@ -113,13 +113,27 @@ impl Encoder {
 
     /// Moves the running statistics towards those of a batch.
     pub fn absorb(&mut self, statistics: &[BatchStatistics]) {
-        let momentum = self.layout.architecture.momentum;
+        self.move_statistics(statistics, self.layout.architecture.momentum);
+    }
+
+    /// Moves the running statistics by `share` of the way to those of a batch.
+    fn move_statistics(&mut self, statistics: &[BatchStatistics], share: f64) {
         for BatchStatistics { layer, mean, variance } in statistics {
             for (offset, new) in [mean, variance].into_iter().enumerate() {
                 let position = layer * 2 + offset;
                 let old = self.running.value(position).clone();
-                self.running.set(position, old.mul_scalar(1.0 - momentum) + new.clone().mul_scalar(momentum));
+                self.running.set(position, old.mul_scalar(1.0 - share) + new.clone().mul_scalar(share));
             }
+        }
+    }
+
+    /// Replaces the running statistics by the mean of those of these batches [rows, height, width, 3]; without a batch they
+    /// stay.
+    pub fn remeasure(&mut self, batches: impl Iterator<Item = Tensor<4>>) {
+        let weights = self.weights.tracked(|_| false);
+        for (met, images) in batches.enumerate() {
+            let (_, statistics) = self.layout.train(&weights, images, &mut |_, x| x, None);
+            self.move_statistics(&statistics, 1.0 / (met + 1) as f64);
         }
     }
 

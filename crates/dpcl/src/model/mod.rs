@@ -204,6 +204,18 @@ impl Model {
         }
     }
 
+    /// A copy whose average answers with the mean statistics of these batches [rows, height, width, 3], met with its own
+    /// weights. It has no moments.
+    pub fn with_statistics_of(&self, batches: impl Iterator<Item = Tensor<4>>) -> Self {
+        let mut copy = self.unaveraged();
+        copy.average = self.average.clone();
+        if let Some(average) = &mut copy.average {
+            let (encoder, _) = average.network_mut().parts_mut();
+            encoder.remeasure(batches);
+        }
+        copy
+    }
+
     /// A tensor of images from normalised floats, [rows, size, size, 3].
     pub fn images(&self, floats: Vec<f32>, size: usize) -> Tensor<4> {
         pass::images(floats, size, &self.device())

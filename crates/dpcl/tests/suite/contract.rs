@@ -51,6 +51,11 @@ fn an_averaged_learner_with_a_teacher() {
 }
 
 #[test]
+fn an_averaged_learner_with_statistics_of_its_memory() {
+    dpcl::contract::check("method = 'er'\naverage = 20\naverage_statistics = 'memory'").unwrap();
+}
+
+#[test]
 fn averaged_heads_with_distributions_and_a_teacher() {
     dpcl::contract::check("method = 'dpcl'\naverage = 20\nteacher = 1.0").unwrap();
 }

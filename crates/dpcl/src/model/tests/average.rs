@@ -173,3 +173,30 @@ fn a_network_saved_without_one_begins_its_average_and_one_of_other_heads_is_refu
     let error = network("").averaged(20).load(&strange).unwrap_err().to_string();
     assert!(error.contains("average.heads.classes"), "{error}");
 }
+
+#[test]
+fn statistics_met_anew_are_the_mean_of_the_batches_and_weights_stay() {
+    let mut model = network("").averaged(20);
+    (0..3).for_each(|_| train(&mut model, 1e-2));
+    let first = images(&model);
+    let second = first.clone().mul_scalar(0.5);
+    let statistics = |model: &Model| {
+        let running = &model.answering().encoder().running;
+        [0, 1].map(|position| floats(running.value(position).clone()))
+    };
+    let met = |batches: Vec<Tensor<4>>| model.with_statistics_of(batches.into_iter());
+    let [one, other] = [&first, &second].map(|batch| statistics(&met(vec![batch.clone()])));
+    let both = statistics(&met(vec![first.clone(), second.clone()]));
+    for position in 0..2 {
+        let mean = one[position].iter().zip(&other[position]).map(|(one, other)| f32::midpoint(*one, *other));
+        assert!(near(&both[position], &mean.collect::<Vec<f32>>()));
+        assert!(!near(&one[position], &other[position]));
+    }
+    assert!(statistics(&met(Vec::new())) == statistics(&model), "without a batch they stay");
+
+    let copy = met(vec![first]);
+    let weights =
+        |model: &Model| model.answering().encoder().weights().tracked(|_| false).into_iter().map(floats);
+    assert!(weights(&copy).eq(weights(&model)));
+    assert!(numbers(copy.network()) == numbers(model.network()), "the weights that learn keep theirs");
+}
