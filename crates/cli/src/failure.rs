@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::output;
+use crate::{meant, output};
 
 /// Done.
 pub const DONE: u8 = 0;
@@ -98,10 +98,20 @@ fn labelled(label: &str, indent: usize, text: &str, width: usize) {
 
 fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     if let Some(error) = cause.downcast_ref::<dpcl::Error>() {
-        return error.hint();
+        let meant = match error {
+            dpcl::Error::UnknownName { name, known, .. } | dpcl::Error::UnknownValue { name, known, .. } => {
+                meant::closest(name, known)
+            }
+            _ => None,
+        };
+        return meant::asked(meant, error.hint());
     }
     if let Some(error) = cause.downcast_ref::<dpcl_report::Error>() {
-        return error.hint();
+        let meant = match error {
+            dpcl_report::Error::UnknownName { name, known, .. } => meant::closest(name, known),
+            _ => None,
+        };
+        return meant::asked(meant, error.hint());
     }
     cause.downcast_ref::<Usage>().and_then(|usage| usage.hint.clone())
 }
@@ -119,6 +129,7 @@ fn code(error: &anyhow::Error) -> u8 {
         match cause.downcast_ref::<E>() {
             Some(
                 E::BadKey { .. }
+                | E::UnknownValue { .. }
                 | E::BadConfig { .. }
                 | E::UnknownKey { .. }
                 | E::UnknownName { .. }
@@ -149,7 +160,7 @@ mod tests {
         let error = Err::<(), _>(cause).context("run err-seed1").unwrap_err();
         let failure = Failure::from(&error);
         assert_eq!(failure.chain, ["run err-seed1", "there is no method called `err`"]);
-        assert_eq!(failure.hints, ["known names: er, finetune"]);
+        assert_eq!(failure.hints, ["did you mean `er`? known names: er, finetune"]);
         assert_eq!(failure.code, USAGE);
     }
 

@@ -14,12 +14,19 @@ use dpcl::{
 };
 use toml::{Table, Value};
 
-use crate::{layers, presets::PRESETS, seeds::Seeds, variant};
+use crate::{
+    layers,
+    presets::PRESETS,
+    seeds::Seeds,
+    sweep::{self, Sweep},
+    variant,
+};
 
 /// Flags of a run, all optional: what is not given comes from the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     given: Table,
+    swept: Vec<Sweep>,
     set: Vec<String>,
 }
 
@@ -34,11 +41,32 @@ impl From<&StreamFlags> for Flags {
 }
 
 impl Flags {
-    /// The keys that were given, `--set` over the flags.
+    /// The keys that were given one value, `--set` over the flags.
     pub fn table(&self) -> anyhow::Result<Table> {
-        let mut table = self.given.clone();
-        layers::lay(&mut table, layers::assignments(&self.set)?);
-        Ok(table)
+        Ok(self.both()?.0)
+    }
+
+    /// The keys that were given several.
+    pub fn sweeps(&self) -> anyhow::Result<Vec<Sweep>> {
+        let sweeps = self.both()?.1;
+        sweeps.iter().try_for_each(Sweep::check)?;
+        Ok(sweeps)
+    }
+
+    fn both(&self) -> anyhow::Result<(Table, Vec<Sweep>)> {
+        let (mut table, mut sweeps) = (self.given.clone(), self.swept.clone());
+        for assignment in &self.set {
+            let one = layers::assignment(assignment)?;
+            let key = sweep::dotted(&one);
+            sweeps.retain(|sweep| sweep.key != key);
+            match Sweep::of_assignment(assignment)? {
+                Some(sweep) => sweeps.push(sweep),
+                None => layers::lay(&mut table, one),
+            }
+        }
+        // What has several values has no single one below them.
+        sweeps.iter().for_each(|sweep| drop(table.remove(&sweep.key)));
+        Ok((table, sweeps))
     }
 
     fn read(matches: &ArgMatches) -> Self {
@@ -54,27 +82,35 @@ impl Flags {
         {
             table.insert("seeds".into(), seeds.iter().map(|&seed| seed as i64).collect::<Vec<_>>().into());
         }
+        let mut swept = Vec::new();
         for key in Settings::keys().into_iter().filter(|key| key.flag.is_some() && given(key.name)) {
-            if let Some(value) = value(&key, matches) {
-                table.insert(key.name.to_owned(), value);
+            let values = values(&key, matches);
+            match Sweep::of_flag(key.name, &values) {
+                Some(sweep) => swept.push(sweep),
+                None => table.extend(values.into_iter().next().map(|value| (key.name.to_owned(), value))),
             }
         }
         let set = matches.get_many::<String>("set").into_iter().flatten().cloned().collect();
-        Self { given: table, set }
+        Self { given: table, swept, set }
     }
 }
 
-/// What was given for a key.
-fn value(key: &Key, matches: &ArgMatches) -> Option<Value> {
+/// What was given for a key; several values make a sweep.
+fn values(key: &Key, matches: &ArgMatches) -> Vec<Value> {
+    fn all<T: Clone + Send + Sync + 'static>(
+        key: &Key,
+        matches: &ArgMatches,
+        value: impl Fn(&T) -> Value,
+    ) -> Vec<Value> {
+        matches.get_many::<T>(key.name).into_iter().flatten().map(value).collect()
+    }
     match key.kind {
-        Kind::Switch => matches.get_flag(key.name).then_some(true.into()),
-        Kind::Count => matches.get_one::<u32>(key.name).map(|&number| number.into()),
-        Kind::Number => matches.get_one::<f64>(key.name).map(|&number| number.into()),
-        Kind::Path => {
-            matches.get_one::<PathBuf>(key.name).map(|path| path.to_string_lossy().into_owned().into())
-        }
+        Kind::Switch => matches.get_flag(key.name).then(|| true.into()).into_iter().collect(),
+        Kind::Count => all(key, matches, |number: &u32| (*number).into()),
+        Kind::Number => all(key, matches, |number: &f64| (*number).into()),
+        Kind::Path => all(key, matches, |path: &PathBuf| path.to_string_lossy().into_owned().into()),
         Kind::Text | Kind::Numbers(_) | Kind::Counts | Kind::Choice(_) => {
-            matches.get_one::<String>(key.name).map(|text| text.as_str().into())
+            all(key, matches, |text: &String| text.as_str().into())
         }
     }
 }
@@ -94,12 +130,13 @@ fn argument(key: &Key) -> Option<Arg> {
         .help(help)
         .hide_possible_values(true);
     let valued = |argument: Arg| argument.value_name(flag.value);
+    let several = |argument: Arg| valued(argument).value_delimiter(',');
     Some(match &key.kind {
         Kind::Switch => argument.action(ArgAction::SetTrue),
-        Kind::Count => valued(argument).value_parser(value_parser!(u32)),
-        Kind::Number => valued(argument).value_parser(value_parser!(f64)),
+        Kind::Count => several(argument).value_parser(value_parser!(u32)),
+        Kind::Number => several(argument).value_parser(value_parser!(f64)),
         Kind::Path => valued(argument).value_parser(value_parser!(PathBuf)),
-        Kind::Choice(names) => valued(argument).value_parser(one_of(names, key.old_values)),
+        Kind::Choice(names) => several(argument).value_parser(one_of(names, key.old_values)),
         Kind::Text | Kind::Numbers(_) | Kind::Counts => valued(argument),
     })
 }
@@ -165,7 +202,7 @@ impl clap::Args for Flags {
             .arg(methods_argument())
             .arg(seeds_argument("run").help_heading(Heading::Learning.name()))
             .args(under(&[Heading::Learning, Heading::Stream, Heading::Network]))
-            .arg(set_argument("lr=0.001"))
+            .arg(set_argument("lr=0.001`; several values make a grid: `lr=0.01,0.001"))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

@@ -34,7 +34,8 @@ pub fn keys(from: &Path) -> anyhow::Result<Table> {
 
 /// The runs on record in a run's or a grid's folder, each with its own configuration.
 pub fn resume(folder: &Path, flags: &Table, wishes: &Wishes) -> anyhow::Result<Grid> {
-    let mut grid = Grid { runs: Vec::new(), folders: Vec::new(), jobs: wishes.jobs, threads: wishes.threads };
+    let Wishes { jobs, threads, .. } = *wishes;
+    let mut grid = Grid { runs: Vec::new(), folders: Vec::new(), jobs, threads, given: Vec::new() };
     for path in dpcl_report::read::find_paths(&[folder.to_owned()])? {
         let folder = RunFolder::at(&path);
         let mut config = folder.config()?;

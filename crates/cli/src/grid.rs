@@ -17,7 +17,9 @@ use crate::{
     layers::{self, Source},
     scenario,
     seeds::Seeds,
-    variant,
+    sweep::{self, Point, Sweep},
+    told,
+    variant::{self, Variant},
 };
 
 /// What the command line says about the grid as a whole.
@@ -59,6 +61,8 @@ pub struct Grid {
     pub jobs: Option<usize>,
     /// Threads a run, if anybody said.
     pub threads: Option<usize>,
+    /// Keys that somebody gave, dotted: on the command line or in a file of their own.
+    pub given: Vec<String>,
 }
 
 /// Reads the configurations, lays the flags over each, and multiplies out.
@@ -103,11 +107,16 @@ fn lay_out(
     wishes: &Wishes,
     labels: Labels,
 ) -> anyhow::Result<Grid> {
-    let mut grid = Grid { runs: Vec::new(), folders: Vec::new(), jobs: wishes.jobs, threads: wishes.threads };
+    let Wishes { jobs, threads, .. } = *wishes;
+    let mut grid = Grid { runs: Vec::new(), folders: Vec::new(), jobs, threads, given: Vec::new() };
     for (position, source) in sources.iter().enumerate() {
+        let own = asked.get(position).filter(|asked| crate::presets::find(asked).is_none());
+        if own.is_some() && wishes.from.is_none() {
+            grid.given.extend(told::keys(&source.table));
+        }
         let added = add(&mut grid, source.clone(), flags, wishes, labels);
         // A preset is right by itself: what is wrong was said in a flag.
-        match asked.get(position).filter(|asked| crate::presets::find(asked).is_none()) {
+        match own {
             Some(asked) => added.with_context(|| asked.clone())?,
             None => added?,
         }
@@ -124,7 +133,11 @@ fn add(
 ) -> anyhow::Result<()> {
     let Source { name: stem, table: below } = source;
     let above = flags.table()?;
-    let mut table = laid(&below, &Table::new(), &above)?;
+    let sweeps = flags.sweeps()?;
+    grid.given.extend(told::keys(&above).into_iter().chain(sweeps.iter().map(|sweep| sweep.key.clone())));
+    let mut chosen = above.clone();
+    sweeps.iter().for_each(|sweep| layers::lay(&mut chosen, sweep.values[0].clone()));
+    let mut table = laid(&below, &Table::new(), &chosen)?;
 
     let methods = methods(&mut table)?;
     let variants = methods.iter().map(|name| variant::read(name)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -146,26 +159,72 @@ fn add(
     if !grid.folders.contains(&folder) {
         grid.folders.push(folder);
     }
+    let layers = Layers { below: &below, above: &above, out: &out, name: &name };
     for (asked, variant) in methods.iter().zip(&variants) {
-        let mut table = laid(&below, &variant.keys, &above)?;
-        keys::OF_GRIDS.into_iter().for_each(|key| drop(table.remove(key)));
-        table.insert("method".into(), Value::from(variant.method.as_str()));
-        if !table.contains_key("label") {
-            let label = match labels {
-                Labels::Methods => variant.label.clone(),
-                Labels::Sources if variants.len() == 1 => stem.clone(),
-                Labels::Sources => format!("{stem}-{}", variant.label),
-            };
-            table.insert("label".into(), Value::from(label));
-        }
-        for &seed in &seeds.0 {
-            table.insert("seed".into(), Value::Integer(seed as i64));
-            let planned = planned(&table, &out, &name);
-            let is_file = variant::is_file(asked);
-            grid.runs.push(if is_file { planned.with_context(|| asked.clone())? } else { planned? });
-        }
+        let label = match labels {
+            Labels::Methods => variant.label.clone(),
+            Labels::Sources if variants.len() == 1 => stem.clone(),
+            Labels::Sources => format!("{stem}-{}", variant.label),
+        };
+        let runs = layers.runs(variant, &label, &seeds.0, &sweeps);
+        grid.runs.extend(if variant::is_file(asked) { runs.with_context(|| asked.clone())? } else { runs? });
     }
     Ok(())
+}
+
+/// What the runs of one configuration have in common.
+struct Layers<'a> {
+    below: &'a Table,
+    above: &'a Table,
+    out: &'a Path,
+    name: &'a str,
+}
+
+impl Layers<'_> {
+    /// The runs of one method: a seed each, for every combination of the swept values that it tells apart.
+    fn runs(
+        &self,
+        variant: &Variant,
+        label: &str,
+        seeds: &[u64],
+        sweeps: &[Sweep],
+    ) -> anyhow::Result<Vec<Planned>> {
+        let first = seeds.first().copied().unwrap_or_default();
+        let mut told_apart = Vec::new();
+        for sweep in sweeps {
+            let others = sweeps.iter().filter(|other| other.key != sweep.key);
+            let mut rest = Table::new();
+            others.for_each(|other| layers::lay(&mut rest, other.values[0].clone()));
+            let settled = |value: &Table| -> anyhow::Result<Table> {
+                let mut keys = rest.clone();
+                layers::lay(&mut keys, value.clone());
+                Ok(self.run(variant, label, first, &Point { keys, suffix: String::new() })?.setup.to_table())
+            };
+            let settled = sweep.values.iter().map(settled).collect::<anyhow::Result<Vec<_>>>()?;
+            if settled.windows(2).any(|pair| pair[0] != pair[1]) {
+                told_apart.push(sweep);
+            }
+        }
+        let mut runs = Vec::new();
+        for point in sweep::points(&told_apart)? {
+            for &seed in seeds {
+                runs.push(self.run(variant, label, seed, &point)?);
+            }
+        }
+        Ok(runs)
+    }
+
+    fn run(&self, variant: &Variant, label: &str, seed: u64, point: &Point) -> anyhow::Result<Planned> {
+        let mut above = self.above.clone();
+        layers::lay(&mut above, point.keys.clone());
+        let mut table = laid(self.below, &variant.keys, &above)?;
+        keys::OF_GRIDS.into_iter().for_each(|key| drop(table.remove(key)));
+        table.insert("method".into(), Value::from(variant.method.as_str()));
+        let label = layers::take_text(&mut table, "label")?.unwrap_or_else(|| label.to_owned());
+        table.insert("label".into(), Value::from(label + &point.suffix));
+        table.insert("seed".into(), Value::Integer(seed as i64));
+        planned(&table, self.out, self.name)
+    }
 }
 
 /// A file's or preset's keys, those of a variant over them, those of the command line over both.

@@ -1,8 +1,12 @@
 //! The names of a configuration's keys, and which was meant by one that is none of them.
 
-use dpcl::{Error, Settings, config::Keys as _, methods};
+use dpcl::{
+    Error, Settings,
+    config::{Key, Keys as _},
+    methods,
+};
 
-use crate::failure::Usage;
+use crate::{failure::Usage, meant};
 
 /// Keys that speak about a grid as a whole: a file may set them, what stands for a method in a grid may not.
 pub const OF_GRIDS: [&str; 6] = ["seed", "seeds", "threads", "name", "out", "jobs"];
@@ -18,39 +22,57 @@ pub fn known() -> Vec<&'static str> {
 /// Says which keys exist, the one that was probably meant first.
 pub fn explain_unknown(error: Error) -> anyhow::Error {
     let Error::UnknownKey { key, known: siblings } = &error else { return error.into() };
-    let of_a_method = key.contains('.');
-    let valid = if of_a_method {
-        format!("valid keys: {}", siblings.join(", "))
-    } else {
-        let tables: Vec<&str> = methods::all().iter().map(|info| info.section).collect();
-        let known = known().join(", ");
-        format!("valid keys: {known}; tables of a method's own keys: {}", tables.join(", "))
+    let (meant, valid) = match key.split_once('.').filter(|(table, _)| is_section(table)) {
+        Some((table, _)) if siblings.is_empty() => {
+            (meant::closest(key, &own_keys()), format!("`{table}` has no keys of its own"))
+        }
+        Some(_) => {
+            let meant = meant::closest(key, siblings).or_else(|| meant::closest(key, &own_keys()));
+            (meant, format!("valid keys: {}", siblings.join(", ")))
+        }
+        None => {
+            let tables: Vec<&str> = methods::all().iter().map(|info| info.section).collect();
+            let tables = tables.join(", ");
+            let valid =
+                format!("valid keys: {}; tables of a method's own keys: {tables}", known().join(", "));
+            (elsewhere(key).or_else(|| meant::closest(key, &all())), valid)
+        }
     };
-    let meant = if of_a_method { closest(key, siblings) } else { own(key).or(closest(key, &known())) };
-    let hint = match meant {
-        Some(meant) => format!("did you mean `{meant}`? {valid}"),
-        None => valid,
-    };
+    let hint = meant::asked(meant, Some(valid)).unwrap_or_default();
     Usage::with_hint(error.to_string(), hint).into()
 }
 
+/// The declaration of a key, common or, dotted, a method's own.
+pub fn find(dotted: &str) -> Option<Key> {
+    match dotted.split_once('.') {
+        None => Settings::keys().into_iter().find(|key| key.name == dotted),
+        Some((table, name)) => {
+            let method = methods::all().into_iter().find(|info| info.section == table)?;
+            (method.keys.list)().into_iter().find(|key| key.name == name)
+        }
+    }
+}
+
+fn is_section(name: &str) -> bool {
+    methods::all().iter().any(|info| info.section == name)
+}
+
 /// A method's own key of that name.
-fn own(name: &str) -> Option<String> {
+fn elsewhere(name: &str) -> Option<String> {
     let has = |info: &&methods::MethodInfo| (info.keys.list)().iter().any(|key| key.name == name);
     methods::all().into_iter().find(has).map(|info| format!("{}.{name}", info.section))
 }
 
-/// The first of the most similar keys, if any is similar.
-fn closest(wrong: &str, known: &[impl AsRef<str>]) -> Option<String> {
-    let likeness = |key: &str| strsim::jaro_winkler(tail(key), tail(wrong));
-    let scored = known.iter().rev().map(|key| (likeness(key.as_ref()), key.as_ref()));
-    let close = scored.filter(|(likeness, _)| *likeness > 0.85);
-    close.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, key)| key.to_owned())
+/// Every method's own keys, dotted.
+fn own_keys() -> Vec<String> {
+    let of = |info: &'static methods::MethodInfo| {
+        (info.keys.list)().into_iter().map(move |key| format!("{}.{}", info.section, key.name))
+    };
+    methods::all().into_iter().flat_map(of).collect()
 }
 
-/// The key without its table.
-fn tail(key: &str) -> &str {
-    key.rsplit('.').next().unwrap_or(key)
+fn all() -> Vec<String> {
+    known().into_iter().map(str::to_owned).chain(own_keys()).collect()
 }
 
 #[cfg(test)]
@@ -80,5 +102,8 @@ mod tests {
             hint("dpcl.sigma", &["dpcl.heads", "dpcl.sigma_a"]).starts_with("did you mean `dpcl.sigma_a`?")
         );
         assert!(hint("candidates", &[]).starts_with("did you mean `mir.candidates`?"));
+        assert!(hint("dpc.heads", &[]).starts_with("did you mean `dpcl.heads`?"));
+        assert!(hint("mir.candidate", &["mir.candidates"]).starts_with("did you mean `mir.candidates`?"));
+        assert_eq!(hint("er.heads", &[]), "did you mean `dpcl.heads`? `er` has no keys of its own");
     }
 }

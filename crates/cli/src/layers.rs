@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use anyhow::Context;
 use toml::{Table, Value};
 
-use crate::{failure::Usage, presets};
+use crate::{failure::Usage, meant, presets};
 
 /// A configuration as asked for: its table and the name its runs are filed under unless they are given another.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +26,7 @@ pub fn read(asked: &str) -> anyhow::Result<Source> {
     if !path.exists() {
         let problem = format!("there is no preset and no file called `{asked}`");
         let hint = format!("presets: {}; or give the path of a TOML file", presets::names().join(", "));
+        let hint = meant::asked(meant::closest(asked, &presets::names()), Some(hint)).unwrap_or_default();
         return Err(Usage::with_hint(problem, hint).into());
     }
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -87,34 +88,38 @@ pub fn take_text(table: &mut Table, key: &str) -> anyhow::Result<Option<String>>
     }
 }
 
-/// Reads `key=value` assignments with dotted keys. A value that is not TOML is taken as a bare string.
-pub fn assignments(list: &[String]) -> anyhow::Result<Table> {
-    let mut table = Table::new();
-    for assignment in list {
-        let Some((key, value)) = assignment.split_once('=') else {
-            let problem = format!("`--set {assignment}` has no `=`");
-            return Err(Usage::with_hint(problem, "write `--set key=value`, as in `--set lr=0.001`").into());
-        };
-        let parts: Vec<&str> = key.trim().split('.').collect();
-        if parts.iter().any(|part| part.is_empty()) {
-            return Err(Usage::new(format!("`--set {assignment}` has an empty key")).into());
-        }
-        let value = parts.iter().rev().fold(value_of(value.trim()), |value, part| {
-            Value::Table(Table::from_iter([((*part).to_owned(), value)]))
-        });
-        if let Value::Table(mut assigned) = value {
-            dpcl::config::renew(&mut assigned)?;
-            lay(&mut table, assigned);
-        }
+/// Reads a `key=value` assignment with a dotted key, in today's spelling. A value that is not TOML is taken as a bare
+/// string.
+pub fn assignment(assignment: &str) -> anyhow::Result<Table> {
+    let Some((key, value)) = assignment.split_once('=') else {
+        let problem = format!("`--set {assignment}` has no `=`");
+        return Err(Usage::with_hint(problem, "write `--set key=value`, as in `--set lr=0.001`").into());
+    };
+    let parts: Vec<&str> = key.trim().split('.').collect();
+    if parts.iter().any(|part| part.is_empty()) {
+        return Err(Usage::new(format!("`--set {assignment}` has an empty key")).into());
     }
-    Ok(table)
+    let value = parts.iter().rev().fold(value_of(value.trim()), |value, part| {
+        Value::Table(Table::from_iter([((*part).to_owned(), value)]))
+    });
+    let Value::Table(mut assigned) = value else { return Ok(Table::new()) };
+    dpcl::config::renew(&mut assigned)?;
+    Ok(assigned)
+}
+
+/// Whether a text is a TOML value as it stands.
+pub fn is_toml(text: &str) -> bool {
+    toml_value(text.trim()).is_some()
 }
 
 fn value_of(text: &str) -> Value {
+    toml_value(text).unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+fn toml_value(text: &str) -> Option<Value> {
     let parsed = format!("value = {text}").parse::<Table>().ok();
     // A line break would let one assignment smuggle in further keys.
-    let parsed = parsed.filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));
-    parsed.unwrap_or_else(|| Value::String(text.to_owned()))
+    parsed.filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"))
 }
 
 #[cfg(test)]
@@ -123,6 +128,12 @@ mod tests {
 
     fn table(text: &str) -> Table {
         text.parse().unwrap()
+    }
+
+    fn assignments(list: &[&str]) -> Table {
+        let mut table = Table::new();
+        list.iter().for_each(|text| lay(&mut table, assignment(text).unwrap()));
+        table
     }
 
     #[test]
@@ -148,15 +159,14 @@ mod tests {
         assert_eq!(below, table("model = 'resnet18'\nwidth = 12\nsize = 28\nlr = 0.2"));
         lay_over_source(&mut below, table("model = 'slim'\nsize = 32"));
         assert_eq!(below, table("model = 'slim'\nsize = 32\nlr = 0.2"));
-        let said = assignments(&["width=8", "model=slim"].map(String::from)).unwrap();
+        let said = assignments(&["width=8", "model=slim"]);
         assert_eq!(said, table("width = 8\nmodel = 'slim'"));
     }
 
     #[test]
     fn both_names_of_a_key_mean_the_same_key() {
         let mut below = parse("updates = 1.0\n[dpcl]\nmi_pass = 'train'", "a file").unwrap();
-        let above = ["updates_per_sample=2", "dpcl.disagreement_pass=clean"].map(String::from);
-        lay(&mut below, assignments(&above).unwrap());
+        lay(&mut below, assignments(&["updates_per_sample=2", "dpcl.disagreement_pass=clean"]));
         assert_eq!(below, table("updates = 2\n[dpcl]\ndisagreement_pass = 'clean'"));
         let mut below = parse("updates_per_sample = 2", "a file").unwrap();
         lay(&mut below, table("updates = 3"));
@@ -169,7 +179,7 @@ mod tests {
     fn assignments_read_toml_values_dotted_keys_and_bare_strings() {
         let list =
             ["lr=0.5", "er.window = 3", "er.name=x y", "rate=constant", "mean=[0.5, 0.5, 0.5]", "split=a=b"];
-        let read = assignments(&list.map(String::from)).unwrap();
+        let read = assignments(&list);
         let expected = "lr = 0.5\nrate = 'constant'\nmean = [0.5, 0.5, 0.5]\nsplit = 'a=b'\n\
                         [er]\nwindow = 3\nname = 'x y'";
         assert_eq!(read, table(expected));
@@ -177,7 +187,7 @@ mod tests {
 
     #[test]
     fn an_assignment_sets_one_key_only() {
-        let read = assignments(&["lr=1\nbatch=2".to_owned()]).unwrap();
+        let read = assignments(&["lr=1\nbatch=2"]);
         assert_eq!(read.keys().collect::<Vec<_>>(), ["lr"]);
     }
 

@@ -4,7 +4,9 @@
 //! `examples/own_method.rs` registers one and calls [`main`].
 
 mod commands;
+mod completing;
 mod conductor;
+mod conflict;
 mod failure;
 mod flags;
 mod further;
@@ -12,13 +14,17 @@ mod grid;
 mod invocation;
 mod keys;
 mod layers;
+mod meant;
 mod message;
+mod misread;
 mod output;
 mod presets;
 mod scenario;
 mod seeds;
 mod show;
 mod signals;
+mod sweep;
+mod told;
 mod variant;
 
 use std::process::ExitCode;
@@ -28,7 +34,8 @@ use clap::Parser;
 /// Does what the command line asks for; the exit code says how it went. Methods that are to be named there have to be
 /// registered before.
 pub fn main() -> ExitCode {
-    let arguments = commands::Arguments::parse();
+    completing::answer(commands::definition);
+    let arguments = commands::Arguments::try_parse().unwrap_or_else(|error| misread::refuse(&error));
     let outcome = dpcl::device::instruction_set().map_err(Into::into).and_then(|_| arguments.execute());
     let code = outcome.unwrap_or_else(|error| {
         let failure = failure::Failure::from(&error);

@@ -40,6 +40,11 @@ pub fn data_colour() -> bool {
     io::stdout().is_terminal() && console::colors_enabled()
 }
 
+/// Whether somebody watches stdout on a terminal.
+pub fn data_is_watched() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// Whether somebody watches stderr on a terminal that can redraw lines.
 pub fn watched() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|kind| kind != "dumb")

@@ -70,6 +70,17 @@ pub enum Error {
         problem: String,
     },
 
+    /// A configuration key that takes one of several names has another.
+    #[error("configuration key `{key}`: must be one of {}, not \"{name}\"", known.join(", "))]
+    UnknownValue {
+        /// The key, dotted as in a configuration file.
+        key: String,
+        /// The name that was given.
+        name: String,
+        /// The names that it takes.
+        known: Vec<String>,
+    },
+
     /// A configuration that is not TOML.
     #[error("configuration: {problem}")]
     BadConfig {

@@ -17,6 +17,7 @@ use std::{
 };
 
 use dpcl_report::{
+    error::plain_words,
     record::{CONFIG_FILE, ERROR_FILE, EVENTS_FILE, Event, RESULT_FILE, RunResult},
     seal,
 };
@@ -77,8 +78,8 @@ impl RunFolder {
                 }
             };
         }
-        if let Some(key) = difference(self.stored()?, setup) {
-            return Err(Error::OtherConfig { path: self.path.clone(), key });
+        if let Some(difference) = differences(self.stored()?, setup).into_iter().next() {
+            return Err(Error::OtherConfig { path: self.path.clone(), key: difference.key });
         }
         let result = self.path.join(RESULT_FILE);
         if !result.exists() {
@@ -86,8 +87,19 @@ impl RunFolder {
         }
         let text = fs::read_to_string(&result).map_err(|source| Error::io("read", &result, source))?;
         let result = serde_json::from_str(&text)
-            .map_err(|error| Error::bad_data(&result, error.to_string(), MOVE_AWAY))?;
+            .map_err(|error| Error::bad_data(&result, plain_words(&error), MOVE_AWAY))?;
         Ok(Status::Finished(Box::new(result)))
+    }
+
+    /// Every key whose value on record is another than this configuration's; none where nothing is on record.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn differences(&self, setup: &Setup) -> Result<Vec<Difference>> {
+        if !self.path.join(CONFIG_FILE).exists() {
+            return Ok(Vec::new());
+        }
+        Ok(differences(self.stored()?, setup))
     }
 
     /// The configuration on record.
@@ -262,11 +274,24 @@ impl EventLog {
     }
 }
 
-/// The first key, dotted, in which a stored configuration differs from a setup, surroundings aside.
-pub(crate) fn difference(stored: toml::Table, wanted: &Setup) -> Option<String> {
+/// A key on record with another value than a configuration's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The key, dotted.
+    pub key: String,
+    /// Its value on record, if it has one there.
+    pub recorded: Option<toml::Value>,
+    /// Its value in the configuration, if it has one there.
+    pub wanted: Option<toml::Value>,
+}
+
+/// The keys, dotted, in which a stored configuration differs from a setup, surroundings aside.
+pub(crate) fn differences(stored: toml::Table, wanted: &Setup) -> Vec<Difference> {
     let mut stored = complete(stored);
     stored.retain(|key, _| !wanted.is_open(key));
-    first_difference(&stored, &wanted.to_table())
+    let mut found = Vec::new();
+    compare("", &stored, &wanted.to_table(), &mut found);
+    found
 }
 
 /// The table in today's spelling, with keys it lacks at their defaults, so that a record from before a key existed is
@@ -276,21 +301,22 @@ fn complete(table: toml::Table) -> toml::Table {
     setup.map_or(table, |setup| setup.to_table())
 }
 
-/// The first key, dotted, in which two configurations differ, surroundings aside.
-fn first_difference(stored: &toml::Table, wanted: &toml::Table) -> Option<String> {
-    let keys = stored.keys().chain(wanted.keys());
-    for key in keys.filter(|key| role_of(key) != Role::Surroundings) {
+/// Adds the keys in which two configurations differ, surroundings aside.
+fn compare(prefix: &str, stored: &toml::Table, wanted: &toml::Table, found: &mut Vec<Difference>) {
+    let new = wanted.keys().filter(|key| !stored.contains_key(*key));
+    for key in stored.keys().chain(new).filter(|key| role_of(key) != Role::Surroundings) {
         match (stored.get(key), wanted.get(key)) {
             (Some(toml::Value::Table(old)), Some(toml::Value::Table(new))) => {
-                if let Some(inner) = first_difference(old, new) {
-                    return Some(format!("{key}.{inner}"));
-                }
+                compare(&format!("{prefix}{key}."), old, new, found);
             }
-            (old, new) if old != new => return Some(key.clone()),
+            (old, new) if old != new => found.push(Difference {
+                key: format!("{prefix}{key}"),
+                recorded: old.cloned(),
+                wanted: new.cloned(),
+            }),
             _ => {}
         }
     }
-    None
 }
 
 #[cfg(test)]

@@ -109,6 +109,53 @@ impl Error {
     }
 }
 
+/// What a reader of JSON says is wrong, in words of JSON instead of words of the language this is written in.
+pub fn plain_words(error: &serde_json::Error) -> String {
+    const WORDS: [(&str, &[&str]); 5] = [
+        ("a whole number", &["usize", "u64", "u32", "u16", "u8", "i64", "i32"]),
+        ("a number", &["f64", "f32"]),
+        ("a list", &["a sequence"]),
+        ("an object", &["a map"]),
+        ("null", &["unit"]),
+    ];
+    let text = error.to_string();
+    let Some((before, expected)) = text.split_once("expected ") else { return text };
+    for (word, names) in WORDS {
+        for name in names {
+            let rest = expected.strip_prefix(name).filter(|rest| !rest.starts_with(char::is_alphanumeric));
+            if let Some(rest) = rest {
+                return format!("{before}expected {word}{rest}")
+                    .replace("sequence,", "list,")
+                    .replace("map,", "object,");
+            }
+        }
+    }
+    let form = ["struct ", "tuple struct ", "internally tagged enum ", "enum "];
+    let after = form.iter().find_map(|form| expected.strip_prefix(form));
+    match after.map(|name| name.trim_start_matches(|letter: char| letter.is_alphanumeric() || letter == '_'))
+    {
+        Some(rest) => format!("{before}expected an object{rest}"),
+        None => text,
+    }
+}
+
 fn list(folders: &[PathBuf]) -> String {
     folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_explained_in_its_own_words() {
+        let told = |text: &str| plain_words(&serde_json::from_str::<Vec<u64>>(text).unwrap_err());
+        assert_eq!(told("{}"), "invalid type: map, expected a list at line 1 column 0");
+        assert!(told("[-1]").contains("expected a whole number"), "{}", told("[-1]"));
+        let missing =
+            serde_json::from_str::<std::collections::BTreeMap<String, f64>>("{\"a\": \"b\"}").unwrap_err();
+        assert!(plain_words(&missing).contains("expected a number at"), "{missing}");
+        let run = serde_json::from_str::<crate::record::RunResult>("3").unwrap_err();
+        assert!(plain_words(&run).contains("expected an object at"), "{run}");
+    }
 }

@@ -59,21 +59,33 @@ fn thousands_signed(value: f64) -> String {
     format!("{sign}{}", thousands(value.abs() as u64))
 }
 
-/// The text with the mark behind it. What is more than the room is cut off the text, with an ellipsis: a mark tells
-/// what a method is told or when it answers, and must not be lost with the end of a long name.
+/// The text with the mark behind it. What is more than the room is cut out of the text's middle, with an ellipsis: names
+/// of one family begin alike and differ at their ends, and a mark tells what a method is told or when it answers.
 pub fn cut(text: &str, mark: &str, room: f64, width: impl Fn(char) -> f64) -> String {
     let taken = |text: &str| text.chars().map(&width).sum::<f64>();
     let room = room - taken(mark);
     if taken(text) <= room {
         return format!("{text}{mark}");
     }
+    let letters: Vec<char> = text.chars().collect();
+    let (mut start, mut end) = (0, letters.len());
     let mut left = room - width('…');
-    let fits = |letter: &char| {
-        left -= width(*letter);
-        left >= 0.0
-    };
-    let start: String = text.chars().take_while(fits).collect();
-    format!("{start}…{mark}")
+    while start < end {
+        // The end gets the first letter, so that one letter more of it is shown.
+        let from_end = letters.len() - end <= start;
+        let next = if from_end { letters[end - 1] } else { letters[start] };
+        left -= width(next);
+        if left < 0.0 {
+            break;
+        }
+        if from_end {
+            end -= 1;
+        } else {
+            start += 1;
+        }
+    }
+    let [head, tail] = [&letters[..start], &letters[end..]].map(|part| part.iter().collect::<String>());
+    format!("{head}…{tail}{mark}")
 }
 
 #[cfg(test)]
@@ -106,10 +118,11 @@ mod tests {
     fn names_are_cut_and_marks_are_not() {
         let found = [("er", 3.0), ("er", 2.0), ("er-long", 5.0), ("er-long", 8.0), ("er-long", 0.0)];
         let found = found.map(|(name, room)| cut(name, "†", room, |_| 1.0));
-        assert_eq!(found, ["er†", "…†", "er-…†", "er-long†", "…†"]);
+        assert_eq!(found, ["er†", "…†", "e…ng†", "er-long†", "…†"]);
         // An ellipsis as wide as two letters leaves room for one letter less.
         let wide = |letter| if letter == '…' { 2.0 } else { 1.0 };
-        assert_eq!(cut("er-long", "", 5.0, wide), "er-…");
+        assert_eq!(cut("er-long", "", 5.0, wide), "e…ng");
+        assert_eq!(cut("er-memory=50-lr=0.001", "", 12.0, |_| 1.0), "er-me…=0.001");
     }
 
     #[test]

@@ -100,6 +100,11 @@ impl Report {
         export::terminal::export(self, width, colour)
     }
 
+    /// The same for a file or another program: without styles, no name cut.
+    pub fn plain(&self, width: usize) -> String {
+        export::terminal::plain(self, width)
+    }
+
     /// Pipe tables under headings.
     pub fn markdown(&self) -> String {
         export::markdown::export(self)

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, plain_words};
 use crate::record::{
     CONFIG_FILE, ClassCount, ERROR_FILE, EVENTS_FILE, EvaluationKind, Event, FORMAT, RESULT_FILE, RunResult,
     Uncertainty,
@@ -111,7 +111,7 @@ fn parse_event(path: &Path, number: usize, line: &[u8]) -> Result<Event> {
         refuse_newer(path, line)?;
     }
     serde_json::from_slice(line).map_err(|error| {
-        let problem = format!("is not an event of a record ({error})");
+        let problem = format!("is not an event of a record ({})", plain_words(&error));
         bad(
             path,
             Some(number),
@@ -124,7 +124,8 @@ fn parse_event(path: &Path, number: usize, line: &[u8]) -> Result<Event> {
 fn parse_result(path: &Path, bytes: &[u8]) -> Result<RunResult> {
     refuse_newer(path, bytes)?;
     serde_json::from_slice(bytes).map_err(|error| {
-        bad(path, Some(error.line()), format!("is not the result of a run ({error})"), MOVE_AWAY)
+        let problem = format!("is not the result of a run ({})", plain_words(&error));
+        bad(path, Some(error.line()), problem, MOVE_AWAY)
     })
 }
 

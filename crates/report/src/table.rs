@@ -2,6 +2,7 @@
 //!
 //! Every exporter lays out the same [`Table`], so the formats cannot disagree about a number.
 
+use crate::against::{Difference, Outcome, partner};
 use crate::export;
 use crate::format;
 use crate::group::{Group, Run, Setting};
@@ -140,7 +141,7 @@ pub struct Cell {
     pub mean: String,
     /// The deviation, for metrics over several seeds.
     pub deviation: Option<String>,
-    /// Whether no other row shows a better value; of an outcome, whether it is decided.
+    /// Whether it is better than every other row's by more than noise; of an outcome, whether it is decided.
     pub best: bool,
 }
 
@@ -210,12 +211,12 @@ impl Table {
         };
         let columns: Vec<&Column> =
             COLUMNS.iter().filter(|column| wanted(column) && measured(column)).collect();
-        let best: Vec<Option<String>> = columns.iter().map(|column| best(column, setting)).collect();
+        let best: Vec<Option<&Group>> = columns.iter().map(|column| best(column, setting)).collect();
         let row = |group: &Group| {
             let mut cells: Vec<Cell> = columns
                 .iter()
                 .zip(&best)
-                .map(|(column, best)| cell(column, group, best.as_deref()))
+                .map(|(column, best)| cell(column, group, best.is_some_and(|best| best.name == group.name)))
                 .collect();
             if setting.seeds().is_none() {
                 cells.push(Cell { mean: group.runs.len().to_string(), ..Cell::default() });
@@ -228,34 +229,39 @@ impl Table {
         }
         let metrics = columns.iter().filter(|column| column.better.is_some()).count();
         let rows: Vec<Row> = setting.groups.iter().map(row).collect();
-        let footnotes = footnotes(setting, &names);
+        let mut footnotes = footnotes(setting, &names);
+        if rows.iter().any(|row| row.cells.iter().any(|cell| cell.best)) {
+            footnotes.insert(1, BOLD.into());
+        }
         Self { columns: names, metrics, rows, footnotes }
     }
 }
 
-fn best(column: &Column, setting: &Setting) -> Option<String> {
-    let better = column.better?;
-    let means: Vec<f64> = setting
-        .groups
-        .iter()
-        .filter_map(|group| column.estimate(group))
-        .map(|estimate| estimate.mean)
-        .collect();
-    if means.len() < 2 {
-        return None;
-    }
-    let pick = if better == Better::Higher { f64::max } else { f64::min };
-    means.into_iter().reduce(pick).map(|mean| show(column.unit, mean))
+/// The row that is better than every other one by more than noise: of the differences seed by seed, the 95 % interval
+/// leaves out 0. One seed tells nothing about noise, and rows without common seeds cannot be compared.
+fn best<'a>(column: &Column, setting: &'a Setting) -> Option<&'a Group> {
+    let lower = column.better? == Better::Lower;
+    let measured = setting.groups.iter().filter_map(|group| Some((group, column.estimate(group)?.mean)));
+    let order = |one: f64, other: f64| if lower { other.total_cmp(&one) } else { one.total_cmp(&other) };
+    let (best, _) = measured.clone().max_by(|one, other| order(one.1, other.1))?;
+    let mut others = measured.filter(|(group, _)| group.name != best.name).peekable();
+    others.peek()?;
+    let ahead = |other: &Group| {
+        let pairs = best.runs.iter().filter_map(|run| Some((run, partner(run, other)?)));
+        let differences: Vec<f64> =
+            pairs.filter_map(|(run, other)| Some((column.value)(run)? - (column.value)(other)?)).collect();
+        Difference::of(&differences, lower, 1.0).outcome == Outcome::Ahead
+    };
+    others.all(|(other, _)| ahead(other)).then_some(best)
 }
 
-fn cell(column: &Column, group: &Group, best: Option<&str>) -> Cell {
+fn cell(column: &Column, group: &Group, best: bool) -> Cell {
     let Some(estimate) = column.estimate(group) else {
         return Cell { mean: "–".into(), ..Cell::default() };
     };
     let mean = show(column.unit, estimate.mean);
     // Time and memory vary with the machine more than with the seed; their spread would claim otherwise.
     let deviation = estimate.deviation.filter(|_| column.unit == Unit::Percent).map(format::percent);
-    let best = best == Some(mean.as_str());
     Cell { mean, deviation, best }
 }
 
@@ -266,6 +272,9 @@ fn show(unit: Unit, value: f64) -> String {
         Unit::Bytes => format::bytes(value),
     }
 }
+
+/// What a bold number says.
+pub const BOLD: &str = "bold: better than every other row, seed by seed, by more than noise (95 % interval)";
 
 fn footnotes(setting: &Setting, columns: &[&str]) -> Vec<String> {
     let spread = match setting.seeds() {

@@ -3,10 +3,10 @@
 use dpcl::{Run, method::Architecture, stream::Arrivals};
 
 use crate::{
-    failure,
+    completing, failure,
     flags::Flags,
     grid::{self, Planned, Wishes},
-    output,
+    output, told,
 };
 
 /// Check a configuration and show what it settles on
@@ -14,7 +14,7 @@ use crate::{
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// TOML files or presets [default: the preset `default`]
-    #[arg(value_name = "CONFIG|PRESET")]
+    #[arg(value_name = "CONFIG|PRESET", add = completing::configurations())]
     configs: Vec<String>,
 
     #[command(flatten)]
@@ -46,6 +46,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
         output::data(&format!("# {}\n{}", planned.title, run.setup().to_toml()))?;
         output::talk(summary(planned, &run)?);
     }
+    told::ignored(&grid).iter().for_each(output::talk);
     let count = grid.runs.len();
     output::talk(format!("{count} run{} in all; nothing is wrong", if count == 1 { "" } else { "s" }));
     Ok(failure::DONE)
@@ -64,7 +65,7 @@ fn summary(planned: &Planned, run: &Run) -> anyhow::Result<String> {
     let heads = (setup.method.build)(setup)?.heads();
     let weights = weights(&architecture, heads, classes);
     let heads = if heads == 1 { String::new() } else { format!(" with {heads} heads") };
-    Ok([
+    let mut lines = vec![
         planned.title.clone(),
         format!(
             "  stream    {samples} samples of {classes} classes in {} tasks ({})",
@@ -79,8 +80,11 @@ fn summary(planned: &Planned, run: &Run) -> anyhow::Result<String> {
             megabytes(weights * 12)
         ),
         format!("  record    {}", planned.folder.path().display()),
-    ]
-    .join("\n"))
+    ];
+    if let Some(left_out) = told::left_out(run) {
+        lines.insert(2, format!("            {left_out}"));
+    }
+    Ok(lines.join("\n"))
 }
 
 /// Training steps of a stream: those that samples earn, half a batch at a time.

@@ -1,8 +1,9 @@
 //! `dpcl completions`: a script that teaches a shell the arguments.
 
-use clap_complete::Shell;
+use anyhow::Context;
+use clap_complete::{Shell, env::Shells};
 
-use crate::{failure, output};
+use crate::{completing, failure, output};
 
 /// Print shell completions
 #[derive(clap::Args, Debug)]
@@ -13,6 +14,9 @@ pub struct Arguments {
 }
 
 const EXAMPLES: &str = "\
+The script asks `dpcl` itself what can follow: names of methods (also after a
+comma), scenarios, presets, data sets, files.
+
 Examples:
   dpcl completions bash > ~/.local/share/bash-completion/completions/dpcl
   dpcl completions zsh > ~/.zfunc/_dpcl
@@ -20,8 +24,13 @@ Examples:
 
 /// Prints the script.
 pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
+    let name = arguments.shell.to_string();
+    let shells = Shells::builtins();
+    let shell = shells.completer(&name).with_context(|| format!("there are no completions for {name}"))?;
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut super::definition(), "dpcl", &mut script);
+    shell
+        .write_registration(completing::VARIABLE, "dpcl", "dpcl", "dpcl", &mut script)
+        .context("cannot write the script")?;
     output::data(&String::from_utf8_lossy(&script))?;
     Ok(failure::DONE)
 }

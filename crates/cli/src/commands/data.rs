@@ -12,6 +12,7 @@ use dpcl::data::{self, Dataset, Inspection};
 
 use super::list::Format;
 use crate::{
+    completing,
     failure::{self, Usage},
     grid, output, show,
 };
@@ -41,6 +42,7 @@ enum Action {
     #[command(after_help = FETCH)]
     Fetch {
         /// Its name
+        #[arg(add = completing::datasets())]
         name: String,
         /// Where to [default: $DPCL_DATA, else ./data]
         #[arg(long, value_name = "DIR")]
@@ -49,7 +51,7 @@ enum Action {
     /// Print counts, sizes and a class histogram; write a contact sheet
     Inspect {
         /// A data set's name, or the path of its folder or archive
-        #[arg(value_name = "NAME|PATH")]
+        #[arg(value_name = "NAME|PATH", add = completing::datasets())]
         what: String,
         /// Where named sets lie [default: $DPCL_DATA, else ./data]
         #[arg(long, value_name = "DIR")]

@@ -29,6 +29,10 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
+    /// Also every number of the saved state and every key of the configuration
+    #[arg(long)]
+    all: bool,
+
     /// Also write a contact sheet of the memory
     #[arg(long, value_name = "FILE.png")]
     sheet: Option<PathBuf>,
@@ -41,6 +45,7 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   dpcl inspect runs/a/er-seed1/checkpoint/2500.ckpt
+  dpcl inspect last.ckpt --all
   dpcl inspect last.ckpt --sheet memory.png
   dpcl inspect last.ckpt --history
   dpcl inspect last.ckpt --format json | jq .memory";
@@ -52,12 +57,13 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
     let histories = if arguments.history { Some(histories(&learner)?) } else { None };
     let facts = Facts { checkpoint: &checkpoint, learner: &learner, histories };
     let text = match arguments.format {
-        Format::Text => facts.text(output::data_width()),
+        Format::Text => facts.text(output::data_width(), arguments.all),
         Format::Json => serde_json::to_string_pretty(&facts.json()).context("cannot write JSON")? + "\n",
     };
     output::data(&text)?;
     if let Some(path) = &arguments.sheet {
-        let sheet = learner.memory().and_then(|memory| sheet(memory, learner.labels().len()));
+        let names = learner.labels().iter().map(|label| checkpoint.class_name(label)).collect();
+        let sheet = learner.memory().and_then(|memory| sheet(memory, names));
         let Some(sheet) = sheet else {
             let hint = "leave `--sheet` out, or give a checkpoint of a learner with a memory";
             return Err(Usage::with_hint("the memory holds no image to show", hint).into());
@@ -79,22 +85,20 @@ fn histories(learner: &Learner) -> anyhow::Result<HistoryCheck> {
 /// Images a class on the contact sheet, and classes on it.
 const SHEET: (usize, usize) = (10, 20);
 
-/// The first stored images of the first classes, one row a class; black where a class has fewer.
-fn sheet(memory: &Memory, classes: usize) -> Option<Image> {
-    let first = &memory.slots().first()?.image;
-    let [height, width] = first.extent();
+/// The first stored images of the first classes, one row a class beside its name; black where a class has fewer.
+fn sheet(memory: &Memory, names: Vec<String>) -> Option<Image> {
+    let [height, width] = memory.slots().first()?.image.extent();
     let black = Image { height, width, pixels: vec![0; height * width * 3].into() };
-    let (columns, rows) = (SHEET.0, classes.min(SHEET.1));
-    let mut cells = vec![black; rows * columns];
-    let mut filled = vec![0; rows];
-    for sample in memory.slots().iter().filter(|sample| sample.class < rows) {
-        let place = &mut filled[sample.class];
-        if *place < columns {
-            cells[sample.class * columns + *place] = sample.image.to_bytes().into_owned();
-            *place += 1;
+    let mut rows: Vec<(String, Vec<Image>)> =
+        names.into_iter().take(SHEET.1).map(|name| (name, Vec::new())).collect();
+    for sample in memory.slots() {
+        if let Some((_, images)) = rows.get_mut(sample.class)
+            && images.len() < SHEET.0
+        {
+            images.push(sample.image.to_bytes().into_owned());
         }
     }
-    Some(data::tile(&cells, columns))
+    Some(data::named_rows(&rows, SHEET.0, &black))
 }
 
 struct Facts<'a> {
@@ -153,7 +157,7 @@ impl Facts<'_> {
         facts
     }
 
-    fn text(&self, width: usize) -> String {
+    fn text(&self, width: usize, all: bool) -> String {
         let Checkpoint { config, program, isa, .. } = self.checkpoint;
         let settings = &config.settings;
         let shape = self.learner.shape();
@@ -176,18 +180,45 @@ impl Facts<'_> {
             lines.push(String::new());
             lines.extend(against(histories));
         }
+        let learning = self.learning().into_iter().filter(|(key, _)| all || is_asked_for(key));
         lines.extend([String::new(), "learning state:".to_owned()]);
-        lines.extend(self.learning().iter().map(|(key, value)| format!("  {key} = {value}")));
+        lines.extend(learning.map(|(key, value)| format!("  {key} = {value}")));
+        let mut table = config.to_table().unwrap_or_default();
+        if !all {
+            table.retain(|key, _| MAIN_KEYS.iter().any(|main| *main == key));
+        }
         lines.extend([String::new(), "configuration:".to_owned()]);
-        lines.extend(
-            config
-                .to_toml()
-                .unwrap_or_default()
-                .lines()
-                .map(|line| format!("  {line}").trim_end().to_owned()),
-        );
+        let text = toml::to_string_pretty(&table).unwrap_or_default();
+        lines.extend(text.lines().map(|line| format!("  {line}").trim_end().to_owned()));
+        if !all {
+            lines.extend([String::new(), "the rest: --all".to_owned()]);
+        }
         lines.join("\n") + "\n"
     }
+}
+
+/// Keys that say what was learned and how, in short.
+const MAIN_KEYS: [&str; 12] = [
+    "average",
+    "batch",
+    "dataset",
+    "lr",
+    "memory",
+    "memory_scheme",
+    "model",
+    "rate",
+    "scenario",
+    "tasks",
+    "updates",
+    "width",
+];
+
+/// Whether a number of the saved state says something about the learning, and not only where it goes on.
+fn is_asked_for(key: &str) -> bool {
+    key.starts_with("counters.")
+        || key.ends_with(".rate")
+        || key.ends_with(".average.steps")
+        || key.ends_with(".seen")
 }
 
 /// One bar a class.

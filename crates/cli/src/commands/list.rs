@@ -13,9 +13,9 @@ use crate::{failure, output, presets};
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// What to list
-    #[arg(value_enum)]
-    kind: Kind,
+    /// What to list [default: what can be listed]
+    #[arg(value_enum, hide_possible_values = true)]
+    kind: Option<Kind>,
 
     /// How to show it
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -24,20 +24,30 @@ pub struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
+  dpcl list                           what can be listed
   dpcl list methods
   dpcl list datasets --format json
   dpcl list presets";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
+    /// How to learn (`--method`)
     Methods,
+    /// Which images (`--dataset`)
     Datasets,
+    /// In which order they arrive (`--scenario`)
     Scenarios,
+    /// Networks (`--model`)
     Models,
+    /// What a memory keeps (`--memory-scheme`)
     Memories,
+    /// Learning-rate rules (`--rate`)
     Rates,
+    /// The numbers in tables and records
     Metrics,
+    /// Named configurations (`dpcl run PRESET`)
     Presets,
+    /// Every key of a configuration: meaning, values, default, who reads it
     Keys,
 }
 
@@ -66,7 +76,12 @@ impl Entry {
 
 /// Prints the list.
 pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
-    let entries = match arguments.kind {
+    let Some(kind) = arguments.kind else {
+        let entries: Vec<Entry> = kinds();
+        output::data(&shown(&entries, arguments.format))?;
+        return Ok(failure::DONE);
+    };
+    let entries = match kind {
         Kind::Methods => methods(),
         Kind::Datasets => datasets(),
         Kind::Scenarios => {
@@ -84,12 +99,25 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
             presets::PRESETS.iter().map(|preset| Entry::plain(preset.name, preset.about())).collect()
         }
     };
-    let text = match arguments.format {
-        Format::Text => text(&entries, output::data_width()),
-        Format::Json => json(&entries),
-    };
-    output::data(&text)?;
+    output::data(&shown(&entries, arguments.format))?;
     Ok(failure::DONE)
+}
+
+fn shown(entries: &[Entry], format: Format) -> String {
+    match format {
+        Format::Text => text(entries, output::data_width()),
+        Format::Json => json(entries),
+    }
+}
+
+/// What can be listed.
+fn kinds() -> Vec<Entry> {
+    let entry = |kind: &Kind| {
+        let value = kind.to_possible_value()?;
+        let about = value.get_help().map(ToString::to_string).unwrap_or_default();
+        Some(Entry::plain(value.get_name(), &about))
+    };
+    Kind::value_variants().iter().filter_map(entry).collect()
 }
 
 fn methods() -> Vec<Entry> {
@@ -130,7 +158,7 @@ fn keys() -> Vec<Entry> {
 
 fn key_entry(key: &Key, method: Option<&dpcl::methods::MethodInfo>) -> Entry {
     let (values, default) = (key.values_text(), key.default_text());
-    let read_by = method.map_or("every method", |info| info.name);
+    let read_by = method.map_or_else(|| readers(key.name), |info| info.name.to_owned());
     let dotted = |name: &str| method.map_or(name.to_owned(), |info| format!("{}.{name}", info.section));
     let aliases: Vec<String> = key.aliases.iter().map(|alias| dotted(alias)).collect();
     let flag = key.flag.map(|_| format!("--{}", key.long()));
@@ -146,10 +174,29 @@ fn key_entry(key: &Key, method: Option<&dpcl::methods::MethodInfo>) -> Entry {
     if let Some(flag) = flag {
         more.push_str(&format!("; {flag}"));
     }
+    more.push_str(&format!("; read by {read_by}"));
     if let Some(alias) = aliases.first() {
         more.push_str(&format!("; once `{alias}`"));
     }
     Entry { name: dotted(key.name), about: key.help.clone(), more: Some(more), facts }
+}
+
+/// Who reads a common key.
+fn readers(key: &str) -> String {
+    let using = |knob: &str, names: &[&str]| format!("the {knob} {}", names.join(" and "));
+    match key {
+        "lr_decay" | "lr_reset_on_new_class" => using("rate", &["exp-reset"]),
+        "imp_period" => format!("{}, {}", using("memory", &["clib"]), using("rate", &["clib"])),
+        "rebuild" => "methods that are told where tasks end".into(),
+        "n" => using("scenario", &["i-blurry"]),
+        "m" | "blurry_order" => using("scenarios", &["blurry", "i-blurry", "rm-blurry"]),
+        "superclass_order" => using("scenario", &["superclass"]),
+        "average_statistics" | "teacher" => "runs with an `average`".into(),
+        "teacher_temperature" => "runs with a `teacher`".into(),
+        "cutmix_alpha" => "runs with a `cutmix_prob`".into(),
+        "memory" => "methods with a memory".into(),
+        _ => "every method".into(),
+    }
 }
 
 fn datasets() -> Vec<Entry> {

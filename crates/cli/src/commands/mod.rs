@@ -71,7 +71,7 @@ impl Arguments {
 }
 
 /// The definition of all arguments, for completions.
-fn definition() -> clap::Command {
+pub fn definition() -> clap::Command {
     <Arguments as clap::CommandFactory>::command()
 }
 

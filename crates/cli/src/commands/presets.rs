@@ -10,8 +10,9 @@ use anyhow::Context;
 use clap::Subcommand;
 
 use crate::{
+    completing,
     failure::{self, Usage},
-    output,
+    meant, output,
     presets::{self, Preset},
 };
 
@@ -35,11 +36,13 @@ enum Action {
     /// Print a preset
     Show {
         /// Its name
+        #[arg(add = completing::preset_names())]
         name: String,
     },
     /// Write a preset as NAME.toml; never replaces a file
     Copy {
         /// Its name
+        #[arg(add = completing::preset_names())]
         name: String,
         /// Where to
         #[arg(default_value = ".")]
@@ -59,6 +62,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
 fn find(name: &str) -> anyhow::Result<&'static Preset> {
     presets::find(name).ok_or_else(|| {
         let hint = format!("presets: {}", presets::names().join(", "));
+        let hint = meant::asked(meant::closest(name, &presets::names()), Some(hint)).unwrap_or_default();
         Usage::with_hint(format!("there is no preset called `{name}`"), hint).into()
     })
 }

@@ -7,10 +7,13 @@ use std::{
 
 use anyhow::Context;
 use clap::ValueEnum;
+use dpcl::folder;
 use dpcl_report::{Report, against::Asked, read};
 
-use super::run::write_page;
-use crate::{failure, output};
+use crate::{
+    failure::{self, Usage},
+    output,
+};
 
 /// Show recorded runs as a table, a page or data
 #[derive(clap::Args, Debug)]
@@ -21,7 +24,7 @@ pub struct Arguments {
     folders: Vec<PathBuf>,
 
     /// How to show them [default: by the file's ending, else a table, with
-    /// report.html in the first DIR]
+    /// report.html in DIR; of several, report-A-B.html beside the first]
     #[arg(long, value_enum)]
     format: Option<Format>,
 
@@ -76,32 +79,68 @@ enum Format {
 
 impl Format {
     /// What people expect in a file of that name.
-    fn for_file(path: &Path) -> Self {
+    fn for_file(path: &Path) -> anyhow::Result<Self> {
         match path.extension().and_then(|ending| ending.to_str()) {
-            Some("md") => Self::Markdown,
-            Some("tex") => Self::Latex,
-            Some("csv") => Self::Csv,
-            Some("json") => Self::Json,
-            Some("html") => Self::Html,
-            _ => Self::Table,
+            Some("md") => Ok(Self::Markdown),
+            Some("tex") => Ok(Self::Latex),
+            Some("csv") => Ok(Self::Csv),
+            Some("json") => Ok(Self::Json),
+            Some("html") => Ok(Self::Html),
+            Some("txt") => Ok(Self::Table),
+            _ => {
+                let problem = format!("the ending of {} does not say what to write", path.display());
+                let hint = "endings: .md, .tex, .csv, .json, .html, .txt; any other with `--format`";
+                Err(Usage::with_hint(problem, hint).into())
+            }
         }
     }
 }
 
+/// Names of folders that a page's name is made of; more would be too long for a file's name.
+const NAMED: usize = 3;
+
+/// Where the page goes: into the folder; with several, beside the first, under the names of all.
+fn page_path(folders: &[PathBuf]) -> PathBuf {
+    let [first, others @ ..] = folders else { return "report.html".into() };
+    if others.is_empty() {
+        return first.join("report.html");
+    }
+    let whole = |folder: &Path| folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let name = |folder: &PathBuf| {
+        let whole = whole(folder);
+        whole.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy().into_owned())
+    };
+    let mut names: Vec<String> = folders.iter().take(NAMED).map(name).collect();
+    if folders.len() > NAMED {
+        names.push(format!("{}-more", folders.len() - NAMED));
+    }
+    let parent = match first.parent() {
+        Some(parent) if first.file_name().is_some() => parent.to_owned(),
+        _ => whole(first).parent().map(Path::to_owned).unwrap_or_default(),
+    };
+    parent.join(format!("report-{}.html", names.join("-")))
+}
+
 /// Shows the report.
 pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
+    let format = match (arguments.format, &arguments.output) {
+        (Some(format), _) => format,
+        (None, Some(path)) => Format::for_file(path)?,
+        (None, None) => Format::Table,
+    };
     let report = load(arguments)?;
     match (&arguments.output, arguments.format) {
-        (Some(path), format) => {
-            let text = export(&report, format.unwrap_or_else(|| Format::for_file(path)), false);
+        (Some(path), _) => {
+            let text = export(&report, format, true);
             fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
             output::talk(format!("wrote {}", path.display()));
         }
-        (None, Some(format)) => output::data(&export(&report, format, output::data_colour()))?,
+        (None, Some(_)) => output::data(&export(&report, format, false))?,
         (None, None) => {
-            output::data(&export(&report, Format::Table, output::data_colour()))?;
-            let page = write_page(&arguments.folders[0], &report.html())?;
-            output::talk(format!("\nreport: {}", page.display()));
+            output::data(&export(&report, format, false))?;
+            let path = page_path(&arguments.folders);
+            folder::write_whole(&path, report.html().as_bytes()).context("cannot write the report")?;
+            output::talk(format!("\nreport: {}", path.display()));
         }
     }
     Ok(failure::DONE)
@@ -122,9 +161,12 @@ fn load(arguments: &Arguments) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-fn export(report: &Report, format: Format, colour: bool) -> String {
+fn export(report: &Report, format: Format, to_file: bool) -> String {
     match format {
-        Format::Table => report.terminal(output::data_width(), colour),
+        Format::Table if !to_file && output::data_is_watched() => {
+            report.terminal(output::data_width(), output::data_colour())
+        }
+        Format::Table => report.plain(output::data_width()),
         Format::Markdown => report.markdown(),
         Format::Latex => report.latex(),
         Format::Csv => report.csv(),

@@ -6,15 +6,21 @@ use std::{
 };
 
 use anyhow::Context;
-use dpcl::folder::{self, Every, Status};
+use dpcl::{
+    Run,
+    folder::{self, Every},
+    stream::Scenario,
+};
 
 use crate::{
+    completing,
     conductor::{self, Asked, Outcome, Shares},
+    conflict,
     failure::{self, Failure, Usage},
     flags::Flags,
     further,
     grid::{self, Grid, Planned, Wishes},
-    invocation, output, show, signals,
+    invocation, output, show, signals, told,
 };
 
 /// Learn a stream and see what is remembered
@@ -22,7 +28,7 @@ use crate::{
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// TOML files or presets [default: the preset `default`]
-    #[arg(value_name = "CONFIG|PRESET")]
+    #[arg(value_name = "CONFIG|PRESET", add = completing::configurations())]
     configs: Vec<String>,
 
     #[command(flatten)]
@@ -73,7 +79,8 @@ as if nothing had happened. Nothing is ever overwritten.
 Examples:
   dpcl run                            with and without memory, embedded images
   dpcl run --seeds 1..3               three seeds each: mean ± deviation
-  dpcl run --method er --memory 50 --name tiny-memory
+  dpcl run --method er --memory 50,100,200 --set lr=0.001,0.0003 --name sweep
+                                      every combination, each under its label
   dpcl run small --data-dir ~/data    the small protocol on CIFAR-100
   dpcl run a.toml b.toml --name both  two labelled configurations, one table
   dpcl run --n 50 --m 10 --name half  an i-Blurry stream
@@ -100,7 +107,8 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
         }
         None => grid::plan(&arguments.configs, &arguments.flags, &wishes)?,
     };
-    grid.runs.iter().try_for_each(refuse_other_configuration)?;
+    conflict::refuse(&grid)?;
+    tell_first(&grid);
 
     let stop = Arc::new(AtomicBool::new(false));
     signals::set_on_signal_then_exit(&stop)?;
@@ -120,7 +128,8 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
 fn refuse_beside_resume(arguments: &Arguments) -> anyhow::Result<()> {
     let Running { out, name, from, .. } = &arguments.running;
     let flags = arguments.flags.table()?;
-    let key = flags.keys().find(|key| *key != "data_dir").cloned();
+    let swept = arguments.flags.sweeps()?.into_iter().map(|sweep| sweep.key);
+    let key = flags.keys().cloned().chain(swept).find(|key| key != "data_dir");
     let beside = [("out", out.is_some()), ("name", name.is_some()), ("from", from.is_some())];
     let beside = beside.into_iter().find_map(|(flag, given)| given.then(|| flag.to_owned()));
     let Some(beside) = key.or(beside).or(arguments.configs.first().cloned()) else { return Ok(()) };
@@ -130,11 +139,20 @@ fn refuse_beside_resume(arguments: &Arguments) -> anyhow::Result<()> {
     Err(Usage::with_hint(problem, hint).into())
 }
 
-/// Compares what a folder holds with what it is to hold, before anything starts. Values that only opening the data
-/// settles are left to the run itself.
-fn refuse_other_configuration(run: &Planned) -> anyhow::Result<()> {
-    match run.folder.status(&run.setup)? {
-        Status::Missing | Status::Begun | Status::Finished(_) => Ok(()),
+/// What should be known before the runs are made.
+fn tell_first(grid: &Grid) {
+    told::ignored(grid).iter().for_each(output::talk);
+    // Laying out the stream opens the data; only these scenarios leave something out.
+    let deals = [Scenario::Blurry, Scenario::IBlurry, Scenario::RmBlurry];
+    let mut seen: Vec<(String, Scenario)> = Vec::new();
+    for run in grid.runs.iter().filter(|run| deals.contains(&run.setup.scenario)) {
+        let stream = (run.setup.dataset.clone(), run.setup.scenario);
+        if !seen.contains(&stream) {
+            seen.push(stream);
+            // What is wrong with the data, the run itself says.
+            let note = Run::open(&run.config).ok().as_ref().and_then(told::left_out);
+            note.iter().for_each(|note| output::talk(format!("note: {note} (seed {})", run.setup.seed)));
+        }
     }
 }
 
@@ -175,7 +193,12 @@ fn close(grid: &Grid, outcomes: &[Outcome]) -> anyhow::Result<u8> {
 fn present(folders: &[PathBuf]) -> anyhow::Result<()> {
     let report = dpcl_report::load(folders)?;
     output::talk("");
-    output::data(&report.terminal(output::data_width(), output::data_colour()))?;
+    let table = if output::data_is_watched() {
+        report.terminal(output::data_width(), output::data_colour())
+    } else {
+        report.plain(output::data_width())
+    };
+    output::data(&table)?;
     output::talk("");
     for folder in folders {
         // One page a folder; with several, each holds its own runs only.
@@ -186,7 +209,7 @@ fn present(folders: &[PathBuf]) -> anyhow::Result<()> {
 }
 
 /// Writes or replaces the page derived from a folder's records.
-pub fn write_page(folder: &Path, page: &str) -> anyhow::Result<PathBuf> {
+fn write_page(folder: &Path, page: &str) -> anyhow::Result<PathBuf> {
     let path = folder.join("report.html");
     folder::write_whole(&path, page.as_bytes()).context("cannot write the report")?;
     Ok(path)

@@ -6,6 +6,7 @@ use clap::Subcommand;
 use dpcl::{Run, stream};
 
 use crate::{
+    completing,
     failure::{self, Usage},
     flags::{Flags, StreamFlags},
     grid::{self, Grid, Wishes},
@@ -50,7 +51,7 @@ enum Action {
 #[derive(clap::Args, Debug)]
 struct Asked {
     /// TOML file or name of a preset to take the stream's keys from
-    #[arg(value_name = "CONFIG|PRESET")]
+    #[arg(value_name = "CONFIG|PRESET", add = completing::configurations())]
     config: Option<String>,
     #[command(flatten)]
     flags: StreamFlags,
@@ -59,6 +60,10 @@ struct Asked {
 impl Asked {
     fn plan(&self) -> anyhow::Result<Grid> {
         let configs: Vec<String> = self.config.iter().cloned().collect();
+        if let Some(sweep) = Flags::from(&self.flags).sweeps()?.first() {
+            let problem = format!("`{}` is given several values, and a split is one stream", sweep.key);
+            return Err(Usage::with_hint(problem, "give the command once for each value").into());
+        }
         let mut grid = grid::plan(&configs, &Flags::from(&self.flags), &Wishes::default())?;
         // The method has no part in a stream.
         let mut seeds = std::collections::BTreeSet::new();

@@ -6,7 +6,7 @@ use console::style;
 use dpcl::Progress;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::words;
+use super::{quiet::Quiet, tally::Tally, words};
 use crate::{
     conductor::{Audience, Outcome},
     output,
@@ -16,6 +16,8 @@ use crate::{
 const LONGEST_TITLE: usize = 16;
 /// Redraws a second.
 const REDRAWS: u8 = 10;
+/// Time between two looks at the time left of all runs.
+const SECOND: Duration = Duration::from_secs(1);
 
 /// Bars on stderr.
 pub struct Bars {
@@ -24,7 +26,9 @@ pub struct Bars {
     bars: Vec<Option<(ProgressBar, Instant)>>,
     /// Runs done of all runs; only where there are more than can be seen at once.
     overall: Option<ProgressBar>,
-    ended: usize,
+    tally: Tally,
+    told: Instant,
+    _quiet: Quiet,
 }
 
 impl Bars {
@@ -37,15 +41,16 @@ impl Bars {
             bar
         });
         let bars = titles.iter().map(|_| None).collect();
-        let shown = Self { screen, titles, bars, overall, ended: 0 };
+        let (tally, told) = (Tally::new(titles.len()), Instant::now());
+        let mut shown = Self { screen, titles, bars, overall, tally, told, _quiet: Quiet::terminal() };
         shown.count();
         shown
     }
 
-    fn count(&self) {
+    fn count(&mut self) {
+        self.told = Instant::now();
         if let Some(overall) = &self.overall {
-            let text = format!("{} of {} runs ended", self.ended, self.titles.len());
-            overall.set_message(style(text).dim().for_stderr().to_string());
+            overall.set_message(style(self.tally.words()).dim().for_stderr().to_string());
         }
     }
 
@@ -68,6 +73,10 @@ impl Audience for Bars {
     }
 
     fn progress(&mut self, run: usize, progress: &Progress) {
+        self.tally.progress(run, progress);
+        if self.told.elapsed() >= SECOND {
+            self.count();
+        }
         let Some((bar, begun)) = &mut self.bars[run] else { return };
         if bar.length() != Some(progress.total) {
             bar.set_length(progress.total);
@@ -96,9 +105,9 @@ impl Audience for Bars {
         };
         let title = fit(&self.titles[run], self.width());
         let _ = self.screen.println(format!("{} {title} {}", mark.for_stderr(), words::ending(outcome)));
-        self.ended += 1;
+        self.tally.ended(run);
         self.count();
-        if let Some(overall) = self.overall.take_if(|_| self.ended == self.titles.len()) {
+        if let Some(overall) = self.overall.take_if(|_| self.tally.is_over()) {
             overall.finish_and_clear();
         }
     }
@@ -120,14 +129,10 @@ fn template(text: &str) -> ProgressStyle {
     ProgressStyle::with_template(text).expect("the template is a constant and well formed")
 }
 
-/// Pads or cuts to a width; a cut title keeps its end, where the seed is.
+/// Pads or cuts to a width; what is cut is the middle: titles begin alike and end with what tells them apart.
 fn fit(title: &str, width: usize) -> String {
-    let length = title.chars().count();
-    if length <= width {
-        return format!("{title:<width$}");
-    }
-    let end: String = title.chars().skip(length + 1 - width).collect();
-    format!("…{end}")
+    let cut = dpcl_report::format::cut(title, "", width as f64, |_| 1.0);
+    format!("{cut:<width$}")
 }
 
 /// A bar for a download, on stderr; hidden where nobody watches.
@@ -151,8 +156,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_title_keeps_its_seed() {
+    fn a_long_title_keeps_its_ends() {
         assert_eq!(fit("er-seed1", 10), "er-seed1  ");
-        assert_eq!(fit("a-very-long-label-seed12", 10), "…el-seed12");
+        assert_eq!(fit("a-very-long-label-seed12", 10), "a-ve…eed12");
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use dpcl::Progress;
 
-use super::words;
+use super::{tally::Tally, words};
 use crate::{
     conductor::{Audience, Outcome},
     output,
@@ -14,9 +14,14 @@ use crate::{
 const PAUSE: Duration = Duration::from_secs(10);
 const SHARE: f64 = 0.05;
 
-/// One line now and then for each run.
+/// The runs are counted when one ends, and when this has passed without.
+const COUNTED: Duration = Duration::from_secs(60);
+
+/// One line now and then for each run, and how many have ended.
 pub struct Lines {
     runs: Vec<Line>,
+    tally: Tally,
+    counted: Instant,
 }
 
 struct Line {
@@ -31,7 +36,14 @@ impl Lines {
     pub fn new(titles: Vec<String>) -> Self {
         let now = Instant::now();
         let line = |title| Line { title, begun: now, told: now, share: 0.0 };
-        Self { runs: titles.into_iter().map(line).collect() }
+        let runs: Vec<Line> = titles.into_iter().map(line).collect();
+        Self { tally: Tally::new(runs.len()), runs, counted: now }
+    }
+
+    /// How many runs have ended, where there are several.
+    fn count(&mut self) -> Option<String> {
+        self.counted = Instant::now();
+        (self.runs.len() > 1).then(|| self.tally.words())
     }
 }
 
@@ -43,6 +55,12 @@ impl Audience for Lines {
     }
 
     fn progress(&mut self, run: usize, progress: &Progress) {
+        self.tally.progress(run, progress);
+        if self.counted.elapsed() >= COUNTED
+            && let Some(count) = self.count()
+        {
+            output::talk(count);
+        }
         let line = &mut self.runs[run];
         // Some methods learn while no samples come, others look at samples without learning.
         let share = (progress.share() + progress.samples as f64 / progress.total.max(1) as f64) / 2.0;
@@ -60,7 +78,9 @@ impl Audience for Lines {
     }
 
     fn ended(&mut self, run: usize, outcome: &Outcome) {
-        output::talk(format!("{}: {}", self.runs[run].title, words::ending(outcome)));
+        self.tally.ended(run);
+        let count = self.count().map(|count| format!("; {count}")).unwrap_or_default();
+        output::talk(format!("{}: {}{count}", self.runs[run].title, words::ending(outcome)));
     }
 
     fn stopping(&mut self) {

@@ -2,6 +2,8 @@
 
 mod bars;
 mod lines;
+mod quiet;
+mod tally;
 mod words;
 
 pub use bars::download;

@@ -62,6 +62,17 @@ fn wrong_names_are_answered_with_the_right_ones() {
         ("run --set memmory=3", &["did you mean `memory`?", "lr_reset_on_new_class", "seeds", "jobs"][..]),
         ("run --method dpcl --set dpcl.sigma=3", &["did you mean `dpcl.sigma_a`?", "dpcl.heads"]),
         ("run --set candidates=3", &["did you mean `mir.candidates`?"]),
+        ("run --method dpcl --set dpc.heads=3", &["did you mean `dpcl.heads`?", "valid keys"]),
+        ("run --method er --set er.heads=3", &["did you mean `dpcl.heads`?", "`er` has no keys of its own"]),
+        ("run --method dpcl --set dpcl.noise=papr", &["did you mean `paper`?"]),
+        ("run --set superclass_order=seded", &["did you mean `seeded`?"]),
+        ("run --set rate=exp-rest", &["did you mean `exp-reset`?"]),
+        ("run --set dataset=cifr10", &["did you mean `cifar10`?"]),
+        ("run smal", &["did you mean `small`?"]),
+        ("presets show defalt", &["did you mean `default`?"]),
+        ("bench cost --method finetun", &["did you mean `finetune`?"]),
+        ("data fetch cifr10", &["did you mean `cifar10`?"]),
+        ("data inspect cifr10", &["did you mean `cifar10`?"]),
         ("run --set method=err", &["er", "finetune"]),
         ("run --set rate=linear", &["exp-reset", "constant"]),
         ("run --set memory_scheme=fifo", &["reservoir"]),
@@ -73,6 +84,25 @@ fn wrong_names_are_answered_with_the_right_ones() {
         assert_eq!(answer.code, 2, "{}", answer.whole());
         for name in names {
             assert!(answer.talk().contains(name), "{arguments}: {name}: {}", answer.stderr);
+        }
+    }
+}
+
+#[test]
+fn errors_speak_of_numbers_not_of_types() {
+    let place = Place::new();
+    for (arguments, words) in [
+        ("check --memory x", "must be a whole number"),
+        ("check --memory=-1", "must be a whole number"),
+        ("check --updates x", "must be a number"),
+        ("run --jobs many", "must be a whole number"),
+        ("bench step --batch x", "must be a whole number"),
+    ] {
+        let answer = place.say(arguments);
+        assert_eq!(answer.code, 2, "{}", answer.whole());
+        assert!(answer.talk().contains(words), "{arguments}: {}", answer.stderr);
+        for word in ["usize", "u64", "f64", "digit", "literal", "string"] {
+            assert!(!answer.stderr.contains(word), "{arguments}: {}", answer.stderr);
         }
     }
 }

@@ -19,6 +19,7 @@ fn a_grid_is_recorded_compared_and_continued() {
         }
         assert!(answer.talk().contains(&format!("{title}: ACC ")), "{}", answer.stderr);
     }
+    assert!(answer.talk().contains("; 4 of 4 runs ended"), "{}", answer.stderr);
     assert!(place.read("runs/tiny/report.html").contains("<svg"));
     for word in ["er", "finetune", "±", "acc", "fm", "a_auc", "updates/s", "seconds", "peak memory"] {
         assert!(answer.stdout.contains(word), "{word} is not in\n{}", answer.stdout);
@@ -61,8 +62,8 @@ fn a_grid_is_recorded_compared_and_continued() {
 
     let refused = run(&place, "--method er --name tiny --set memory=10");
     assert_eq!(refused.code, 2);
-    assert!(refused.talk().contains("key `memory` differs"), "{}", refused.stderr);
-    assert!(refused.talk().contains("hint: "), "{}", refused.stderr);
+    assert!(refused.talk().contains("`memory` is 20 there and 10 here"), "{}", refused.stderr);
+    assert!(refused.talk().contains("hint: keep both"), "{}", refused.stderr);
     assert_eq!(place.read("runs/tiny/er-seed1/events.jsonl"), events);
 
     reports_show_the_records(&place);

@@ -149,6 +149,16 @@ fn a_checkpoint_is_shown_for_people_and_for_programs() {
         assert!(answer.stdout.contains(class.as_str()), "{class}: {}", answer.stdout);
     }
     assert!(answer.stdout.contains("  width = 4\n"), "{}", answer.stdout);
+    assert!(
+        answer.stdout.contains("rate = ") && answer.stdout.contains("the rest: --all"),
+        "{}",
+        answer.stdout
+    );
+    assert!(answer.stdout.lines().count() < 50, "{}", answer.stdout);
+    let all = place.say("inspect some.ckpt --all").done().stdout;
+    for key in ["core.model.optimiser.counts.", "bn_momentum = 0.1", "[dpcl]"] {
+        assert!(all.contains(key) && !answer.stdout.contains(key), "{key}: {}", answer.stdout);
+    }
 
     let answer = place.say("inspect some.ckpt --format json --sheet memory.png").done();
     let facts: Value = serde_json::from_str(&answer.stdout).unwrap();

@@ -23,6 +23,29 @@ fn lists_are_for_people_and_for_programs() {
 }
 
 #[test]
+fn a_list_of_nothing_says_what_can_be_listed() {
+    let place = Place::new();
+    let listed = place.say("list").done().stdout;
+    for line in listed.lines().filter(|line| !line.starts_with(' ')) {
+        place.say(&format!("list {}", line.split(' ').next().unwrap())).done();
+    }
+    insta::assert_snapshot!("list", listed);
+}
+
+#[test]
+fn a_list_of_keys_says_who_reads_each() {
+    let listed = Place::new().say("list keys").done().stdout;
+    let text = listed.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "lr_decay Factor on the learning rate after each step (exp-reset) a number, above 0; default: 0.9999; read by the rate exp-reset",
+        "mir.candidates Stored samples looked at in each step a whole number, at least 1; default: 50; read by mir",
+        "batch Training batch: half stream, half memory a whole number, at least 2; default: the data set's; --batch; read by every method",
+    ] {
+        assert!(text.contains(words), "{words}: {listed}");
+    }
+}
+
+#[test]
 fn a_key_is_listed_with_all_that_is_known_of_it() {
     let json = Place::new().say("list keys --format json").done().stdout;
     let keys: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
@@ -137,4 +160,53 @@ fn inspecting_prints_a_histogram_and_writes_a_sheet() {
     let json = place.say("data inspect fashion-mini --output sheet.png --format json").done().stdout;
     let facts: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(facts["train"], 2500);
+}
+
+#[test]
+fn keys_that_nothing_reads_are_told() {
+    let place = Place::new();
+    place.write("mine.toml", "method = \"er\"\nsuperclass_order = \"a\"\n[dpcl]\nheads = 3\n");
+    for (arguments, words) in [
+        (
+            "--method er --scenario disjoint --n 30",
+            "`n` changes nothing here: the scenario is `disjoint`, and only `i-blurry`",
+        ),
+        ("--method finetune --memory 30", "`memory` changes nothing here: these runs have no memory"),
+        ("--method er --set dpcl.heads=3", "`dpcl.heads` changes nothing here"),
+        ("mine.toml", "`superclass_order` changes nothing here"),
+        ("mine.toml", "`dpcl.heads` changes nothing here"),
+        ("--method er --rate constant --set lr_decay=0.9", "`lr_decay` changes nothing here"),
+    ] {
+        let checked = place.say(&format!("check {arguments}")).done();
+        assert!(checked.talk().contains(words), "{arguments}: {}", checked.stderr);
+    }
+    for arguments in [
+        "",
+        "--method er --n 100",
+        "--method er --n 30 --m 5",
+        "--method finetune,er --memory 30",
+        "--method er,dpcl --set dpcl.heads=3",
+        "small-iblurry --dataset fashion-mini --classes 10",
+        "--n 0,50 --m 10",
+    ] {
+        let checked = place.say(&format!("check {arguments}")).done();
+        assert!(!checked.stderr.contains("changes nothing"), "{arguments}: {}", checked.stderr);
+    }
+}
+
+#[test]
+fn samples_that_a_stream_leaves_out_are_told() {
+    let place = Place::new();
+    let rm = "--method er --scenario rm-blurry --m 30 --tasks 3 --per-class 10";
+    let told = place.say(&format!("check {rm}")).done().talk();
+    let (_, told) = told.split_once("rm-blurry: ").unwrap();
+    let counts: Vec<usize> = told.split(' ').filter_map(|word| word.parse().ok()).take(2).collect();
+    assert!(counts[0] > 0 && counts[1] > 0, "{told}");
+    let run = place.say(&format!("run {rm} --width 4 --memory 10 --updates 0.1 --eval-period 0")).done();
+    let words =
+        format!("note: rm-blurry: {} samples never arrive, {} arrive more than once", counts[0], counts[1]);
+    assert!(run.talk().contains(&words), "{words}: {}", run.stderr);
+    let classes = place.say("check --method er --n 0 --m 10 --tasks 4").done().talk();
+    assert!(classes.contains("blurry: 2 classes left out, so that 4 tasks have equal numbers"), "{classes}");
+    assert!(!place.say("check --method er").done().talk().contains("never arrive"));
 }

@@ -51,9 +51,63 @@ fn nothing_new_is_shown_without_being_asked_for() {
 }
 
 #[test]
+fn a_page_of_several_folders_leaves_each_its_own() {
+    let place = Place::new();
+    let copy = |from: &str, to: &str| {
+        let to = place.path().join(to);
+        std::fs::create_dir_all(&to).unwrap();
+        for file in std::fs::read_dir(&runs(&[from])[0]).unwrap().map(|entry| entry.unwrap().path()) {
+            if file.is_file() {
+                std::fs::copy(&file, to.join(file.file_name().unwrap())).unwrap();
+            }
+        }
+    };
+    copy("er-seed1", "all/a/er-seed1");
+    copy("dpcl-pfi-seed1", "all/b/dpcl-pfi-seed1");
+    place.say("report all/a").done();
+    let own = place.read("all/a/report.html");
+    let both = place.say("report all/a all/b").done();
+    assert!(both.talk().contains("all/report-a-b.html"), "{}", both.stderr);
+    assert_eq!(place.read("all/a/report.html"), own);
+    assert!(!place.has("all/b/report.html"));
+    assert!(place.read("all/report-a-b.html").contains("dpcl-pfi"));
+}
+
+#[test]
+fn a_file_with_an_ending_that_says_nothing_is_refused() {
+    let place = Place::new();
+    let folder = runs(&["er-seed1"])[0].display().to_string();
+    for name in ["table", "table.pdf", "table.xlsx"] {
+        let refused = place.call(["report", &folder, "--output", name]);
+        assert_eq!(refused.code, 2, "{}", refused.whole());
+        assert!(refused.talk().contains("endings: .md, .tex"), "{}", refused.stderr);
+        assert!(!place.has(name));
+    }
+    place.call(["report", &folder, "--output", "table", "--format", "csv"]).done();
+    assert!(place.read("table").contains("acc"));
+}
+
+#[test]
+fn names_are_never_cut_when_piped() {
+    let place = Place::new();
+    let long = "a-label-that-is-much-longer-than-a-third-of-the-width-lr=0.001";
+    let to = place.path().join("er-seed1");
+    std::fs::create_dir_all(&to).unwrap();
+    for file in ["config.toml", "events.jsonl", "result.json"] {
+        let text = std::fs::read_to_string(runs(&["er-seed1"])[0].join(file)).unwrap();
+        std::fs::write(to.join(file), text.replace("\"er\"", &format!("\"{long}\""))).unwrap();
+    }
+    let table = place.say("report .").done().stdout;
+    assert!(table.contains(long), "{table}");
+}
+
+#[test]
 fn wrong_names_are_wrong_usage_and_answered_with_the_right_ones() {
     for (options, words) in [
-        ("--against err", &["error: there is no row called `err`", "hint: known rows: er; dpcl-pfi"][..]),
+        (
+            "--against err",
+            &["error: there is no row called `err`", "hint: did you mean `er`? known rows: er; dpcl-pfi"][..],
+        ),
         (
             "--against er --metric speed",
             &["error: there is no metric called `speed`", "hint: known metrics: acc;"],

@@ -304,7 +304,9 @@ fn read_array<R: Read>(file: &mut R, name: &str, entry: &Entry, digest: &mut Md5
 }
 
 fn from_json<T: serde::de::DeserializeOwned>(key: &str, text: &str) -> Result<T, Failure> {
-    Ok(serde_json::from_str(text).map_err(|error| misfit(format!("`{key}` in its metadata: {error}")))?)
+    Ok(serde_json::from_str(text).map_err(|error| {
+        misfit(format!("`{key}` in its metadata: {}", dpcl_report::error::plain_words(&error)))
+    })?)
 }
 
 fn damaged(problem: impl Into<String>) -> Flaw {

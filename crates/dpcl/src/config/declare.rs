@@ -53,7 +53,14 @@ impl<T: Value> Part for T {
 
     fn take(&mut self, key: &Key, table: &mut Table) -> Result<()> {
         let Some(value) = table.remove(key.name) else { return Ok(()) };
-        let problem = || Error::bad_key(key.name, format!("must be {}, not {value}", T::kind()));
+        let problem = || match (T::kind(), value.as_str()) {
+            (Kind::Choice(known), Some(name)) => Error::UnknownValue {
+                key: key.name.to_owned(),
+                name: name.to_owned(),
+                known: known.into_iter().map(str::to_owned).collect(),
+            },
+            (kind, _) => Error::bad_key(key.name, format!("must be {kind}, not {value}")),
+        };
         *self = T::read(&value).ok_or_else(problem)?;
         Ok(())
     }
@@ -131,7 +138,9 @@ pub trait Keys: Declared + Default {
         match table.keys().next() {
             Some(unknown) => {
                 let known = Self::keys().iter().map(|key| key.name.to_owned()).collect();
-                Err(Error::UnknownKey { key: unknown.clone(), known })
+                let inner = table[unknown].as_table().and_then(|table| table.keys().next());
+                let key = inner.map_or_else(|| unknown.clone(), |inner| format!("{unknown}.{inner}"));
+                Err(Error::UnknownKey { key, known })
             }
             None => Ok(keys),
         }

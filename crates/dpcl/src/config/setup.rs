@@ -203,7 +203,7 @@ impl OwnKeys {
         list: Vec::new,
         mixes: |_| false,
         read: |table| match table.keys().next() {
-            Some(key) => Err(Error::bad_key(key, "the method has no keys of its own")),
+            Some(key) => Err(Error::UnknownKey { key: key.clone(), known: Vec::new() }),
             None => Ok(table),
         },
     };
@@ -227,6 +227,9 @@ impl OwnKeys {
                 key: format!("{section}.{key}"),
                 known: known.into_iter().map(|known| format!("{section}.{known}")).collect(),
             },
+            Error::UnknownValue { key, name, known } => {
+                Error::UnknownValue { key: format!("{section}.{key}"), name, known }
+            }
             error => error,
         })
     }

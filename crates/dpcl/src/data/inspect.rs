@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::{Dataset, Image, Policy, Split};
-use crate::error::Result;
 
 /// Pixels between the tiles of a sheet.
 const GAP: usize = 2;
@@ -73,29 +72,6 @@ pub fn inspect(dataset: &Dataset) -> Inspection {
     }
 }
 
-/// The first `per_class` training images of the first `max_classes` classes, one row a class; black where a class
-/// has fewer.
-///
-/// # Errors
-/// When one of these images cannot be read.
-pub fn contact_sheet(dataset: &Dataset, per_class: usize, max_classes: usize) -> Result<Image> {
-    let black = Image {
-        height: dataset.size,
-        width: dataset.size,
-        pixels: vec![0; dataset.size * dataset.size * 3].into(),
-    };
-    let rows = dataset.classes.len().min(max_classes);
-    let mut cells = vec![black; rows * per_class];
-    let mut filled = vec![0; rows];
-    for (position, &label) in dataset.train.labels.iter().enumerate() {
-        if label < rows && filled[label] < per_class {
-            cells[label * per_class + filled[label]] = dataset.train.images.image(position)?;
-            filled[label] += 1;
-        }
-    }
-    Ok(tile(&cells, per_class))
-}
-
 /// Lays images out row by row, `columns` a row, with grey gaps between and around them.
 ///
 /// Cells have the extents of the largest image; smaller ones sit in their upper left corner. Without images the sheet
@@ -140,7 +116,10 @@ pub fn png(image: &Image) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Packed, *};
+    use super::{
+        super::{Packed, contact_sheet},
+        *,
+    };
 
     fn plain(height: usize, width: usize, value: u8) -> Image {
         Image { height, width, pixels: vec![value; height * width * 3].into() }
@@ -181,10 +160,11 @@ mod tests {
     #[test]
     fn the_contact_sheet_has_a_row_a_class() {
         let sheet = contact_sheet(&dataset(), 2, 2).unwrap();
-        assert_eq!((sheet.height, sheet.width), (8, 8));
-        let cells = [red(&sheet, 2, 2), red(&sheet, 2, 5), red(&sheet, 5, 2), red(&sheet, 5, 5)];
+        // Two rows as high as a letter with its margin; two columns beside names of three letters.
+        assert_eq!((sheet.height, sheet.width), (2 * 14 + 2, 36 + 8));
+        let cells = [red(&sheet, 2, 38), red(&sheet, 2, 41), red(&sheet, 16, 38), red(&sheet, 16, 41)];
         assert_eq!(cells, [2, 0, 1, 3]);
-        assert_eq!(red(&sheet, 2, 3), GAP_VALUE);
+        assert_eq!(red(&sheet, 2, 39), GAP_VALUE);
     }
 
     #[test]

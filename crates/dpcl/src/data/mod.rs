@@ -27,6 +27,7 @@ mod inspect;
 mod packed;
 mod picture;
 mod places;
+mod sheet;
 mod statistics;
 
 pub use ahead::Ahead;
@@ -36,9 +37,10 @@ pub use fetch::{MIRROR_VARIABLE, Progress, fetch, fetch_from};
 pub use files::{image_files, open_files};
 pub use folder::open as open_folder;
 pub use imagenet::WORDNET_IDS;
-pub use inspect::{ClassCount, Inspection, contact_sheet, inspect, png, tile};
+pub use inspect::{ClassCount, Inspection, inspect, png, tile};
 pub use packed::Packed;
 pub use picture::{FloatImage, Picture};
+pub use sheet::{contact_sheet, named_rows};
 pub use statistics::Statistics;
 
 /// One RGB image as bytes, height × width × 3, row by row.

@@ -66,7 +66,8 @@ impl Run {
     /// # Errors
     /// When the checkpoint, read from `path`, is of another run or of a program that would go on differently.
     pub(super) fn standing(&self, checkpoint: &Checkpoint, path: &Path) -> Result<Standing> {
-        if let Some(key) = folder::difference(checkpoint.config.to_table()?, &self.setup) {
+        let differences = folder::differences(checkpoint.config.to_table()?, &self.setup);
+        if let Some(key) = differences.into_iter().next().map(|difference| difference.key) {
             return Err(Error::OtherConfig { path: path.to_owned(), key });
         }
         let (here, here_isa) = (env!("CARGO_PKG_VERSION"), dpcl_kernels::isa_name());

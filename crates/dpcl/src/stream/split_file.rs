@@ -13,6 +13,8 @@ use crate::data::Split;
 /// One line of a split file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Entry {
+    /// Published files of CIFAR-10 call it `filepath`.
+    #[serde(alias = "filepath")]
     pub file_name: String,
     pub klass: String,
     pub label: usize,

@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use dpcl_report::error::plain_words;
+
 use super::plan::{Plan, share};
 use super::split_file::{Entry, Missing, Roll, task_file_name};
 use super::{Parts, Scenario, Schedule, StreamSettings, Task, check_left, iblurry, rm_blurry};
@@ -50,7 +52,7 @@ struct Reader<'a> {
 }
 
 const LAYOUT: &str = "a split file is a JSON list of {\"file_name\": \"train/<class>/<nnnn>.png\", \
-                      \"klass\": \"<class>\", \"label\": <k>}";
+                      \"klass\": \"<class>\", \"label\": <k>}; `filepath` is another name of `file_name`";
 
 impl<'a> Reader<'a> {
     fn new(dataset: &'a Dataset, settings: &StreamSettings) -> Self {
@@ -76,15 +78,16 @@ impl<'a> Reader<'a> {
             }
             Err(error) => return Err(Error::io("read", path, error)),
         };
-        let values: Vec<serde_json::Value> = serde_json::from_slice(&bytes)
-            .map_err(|error| Error::bad_data(&path, format!("cannot be read: {error}"), LAYOUT))?;
+        let values: Vec<serde_json::Value> = serde_json::from_slice(&bytes).map_err(|error| {
+            Error::bad_data(&path, format!("cannot be read: {}", plain_words(&error)), LAYOUT)
+        })?;
         let mut samples = Vec::with_capacity(values.len());
         for (index, value) in values.into_iter().enumerate() {
             let bad = |problem: String, hint: &str| {
                 Error::bad_data(&path, format!("entry {}: {problem}", index + 1), hint)
             };
             let entry: Entry =
-                serde_json::from_value(value).map_err(|error| bad(error.to_string(), LAYOUT))?;
+                serde_json::from_value(value).map_err(|error| bad(plain_words(&error), LAYOUT))?;
             let position = self.resolve(&entry).map_err(|(problem, hint)| bad(problem, hint))?;
             samples.push(position);
         }

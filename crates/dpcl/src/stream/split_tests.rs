@@ -199,6 +199,19 @@ fn a_file_made_elsewhere_is_followed_to_the_letter() {
 }
 
 #[test]
+fn the_published_name_of_a_file_key_is_read_as_the_usual_one() {
+    let [first, second] =
+        [&[("train/c0/0001.png", 0), ("train/c2/0001.png", 2)][..], &[("train/c1/0001.png", 1)]];
+    let settings = StreamSettings::default();
+    let usual = import_text(&[&entries(first), &entries(second)], &settings).unwrap();
+    let published = [entries(first), entries(second)].map(|text| text.replace("file_name", "filepath"));
+    assert_eq!(import_text(&[&published[0], &published[1]], &settings).unwrap(), usual);
+    let both = entries(first).replacen("\"klass\"", "\"filepath\":\"train/c0/0001.png\",\"klass\"", 1);
+    let error = import_text(&[&both, &published[1]], &settings).unwrap_err().to_string();
+    assert!(error.contains("entry 1: duplicate field"), "{error}");
+}
+
+#[test]
 fn bad_files_are_named_with_their_entry() {
     let good = entries(&[("train/c0/0001.png", 0)]);
     let refusal = |second: &str| {
@@ -212,6 +225,9 @@ fn bad_files_are_named_with_their_entry() {
 
     assert!(refusal("[{").starts_with("cannot be read: "));
     assert!(refusal("{}").starts_with("cannot be read: "));
+    assert!(
+        refusal(r#"[{"file_name": "a", "klass": "c0", "label": "x"}]"#).ends_with("expected a whole number")
+    );
     assert!(refusal(r#"[{"klass": "c0", "label": 0}]"#).starts_with("entry 1: missing field `file_name`"));
     assert_eq!(entry("train/zebra/0001.png", 2), "entry 2: there is no class `zebra` in toy");
     assert_eq!(

@@ -4,7 +4,7 @@
 use crate::Report;
 use crate::against::Comparison;
 use crate::format;
-use crate::table::{Cell, Row, Table};
+use crate::table::{BOLD as BOLD_NOTE, Cell, Row, Table};
 
 const BOLD: &str = "\x1b[1m";
 const FAINT: &str = "\x1b[2m";
@@ -14,7 +14,15 @@ const GAP: usize = 2;
 const LEAST_WIDTH: usize = 24;
 
 pub fn export(report: &Report, width: usize, colour: bool) -> String {
-    let page = Page { width: width.max(LEAST_WIDTH), colour };
+    whole(report, &Page { width: width.max(LEAST_WIDTH), colour, cuts: true })
+}
+
+/// The same for a file or another program: without styles, and with names as long as they are.
+pub fn plain(report: &Report, width: usize) -> String {
+    whole(report, &Page { width: width.max(LEAST_WIDTH), colour: false, cuts: false })
+}
+
+fn whole(report: &Report, page: &Page) -> String {
     let mut blocks: Vec<String> = report
         .settings
         .iter()
@@ -22,7 +30,7 @@ pub fn export(report: &Report, width: usize, colour: bool) -> String {
             let table = Table::of(setting);
             let mut block = page.paragraph(&format!("{}: {}", setting.name, setting.description()), BOLD);
             block.push_str(&page.table(&table));
-            block.extend(table.footnotes.iter().map(|note| page.paragraph(note, FAINT)));
+            block.extend(page.footnotes(&table));
             let compared = report.comparison(setting).map(|comparison| page.comparison(&comparison));
             std::iter::once(block).chain(compared)
         })
@@ -38,17 +46,24 @@ pub fn export(report: &Report, width: usize, colour: bool) -> String {
 
 /// One table with what has to be said below it.
 pub fn table(table: &Table, width: usize, colour: bool) -> String {
-    let page = Page { width: width.max(LEAST_WIDTH), colour };
-    let notes = table.footnotes.iter().map(|note| page.paragraph(note, FAINT));
-    std::iter::once(page.table(table)).chain(notes).collect()
+    let page = Page { width: width.max(LEAST_WIDTH), colour, cuts: true };
+    std::iter::once(page.table(table)).chain(page.footnotes(table)).collect()
 }
 
 struct Page {
     width: usize,
     colour: bool,
+    /// Whether long names of rows are cut to a third of the width.
+    cuts: bool,
 }
 
 impl Page {
+    /// What stands below a table; nothing of bold numbers, as styles are to change nothing but styles.
+    fn footnotes(&self, table: &Table) -> Vec<String> {
+        let said = table.footnotes.iter().filter(|note| *note != BOLD_NOTE);
+        said.map(|note| self.paragraph(note, FAINT)).collect()
+    }
+
     fn style(&self, text: &str, style: &str) -> String {
         if self.colour && !style.is_empty() { format!("{style}{text}{PLAIN}") } else { text.to_owned() }
     }
@@ -76,8 +91,8 @@ impl Page {
     }
 
     fn table(&self, table: &Table) -> String {
-        let names: Vec<String> =
-            table.rows.iter().map(|row| cut(&row.name, row.mark, self.width / 3)).collect();
+        let most = if self.cuts { self.width / 3 } else { usize::MAX };
+        let names: Vec<String> = table.rows.iter().map(|row| cut(&row.name, row.mark, most)).collect();
         let name_width = names.iter().map(|name| length(name)).max().unwrap_or(0);
         let fits = |between: &str| {
             let columns = 0..table.columns.len();

@@ -7,7 +7,7 @@ use super::scale::{Scale, ceiling};
 use super::series_class;
 use crate::format::{short, thousands};
 use crate::group::Group;
-use crate::statistics::Band;
+use crate::statistics::{Band, Estimate};
 
 /// More points than this cannot be told apart.
 pub const MOST_POINTS: usize = 240;
@@ -92,7 +92,7 @@ pub enum Vertical {
     Percent,
     /// From 0 up to what the data need.
     FromZero,
-    /// Logarithmic if the values span far more than a decade, else from 0.
+    /// Logarithmic if the values span far more than a decade, from near the lowest if they span little, else from 0.
     Rate,
 }
 
@@ -101,7 +101,8 @@ impl Lines<'_> {
         let named = self.names && !size.narrow && self.series.len() <= MOST_NAMES;
         let names_room = if named { self.names_width() + 22.0 } else { 10.0 };
         let height = if size.narrow { self.height.min(270.0) } else { self.height };
-        let (left, right, top, bottom) = (46.0, size.width - names_room, self.x.top(), height - 42.0);
+        let left = if self.y == Vertical::Rate { 66.0 } else { 46.0 };
+        let (left, right, top, bottom) = (left, size.width - names_room, self.x.top(), height - 42.0);
         let frame = Frame {
             left,
             right,
@@ -112,7 +113,8 @@ impl Lines<'_> {
         };
         let label: TickLabel = match self.y {
             Vertical::Percent => short_percent,
-            Vertical::FromZero | Vertical::Rate => plain,
+            Vertical::FromZero => plain,
+            Vertical::Rate => fine,
         };
         // The first group, the best, is drawn last and lies on top.
         let mut drawing = svg(size.width, height, &self.describe)
@@ -133,17 +135,32 @@ impl Lines<'_> {
         self.series.iter().map(width).fold(0.0, f64::max).min(170.0)
     }
 
+    /// The lowest positive and the highest value of a line, with their bands.
+    fn span(&self) -> (f64, f64) {
+        let values = |value: fn(&Estimate) -> f64| {
+            let bands = self.series.iter().flat_map(|series| &series.band);
+            bands.map(move |(_, estimate)| value(estimate)).filter(|value| value.is_finite())
+        };
+        let low = values(Estimate::low).chain(values(|estimate| estimate.mean));
+        let low = low.filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+        (low, values(Estimate::high).fold(0.0, f64::max))
+    }
+
+    /// Whether the vertical axis begins near the lowest value instead of at 0, where the shape would be lost.
+    pub fn leaves_out_zero(&self) -> bool {
+        let (low, high) = self.span();
+        self.y == Vertical::Rate && low < high && (high - low < high / 2.0 || low * 30.0 < high)
+    }
+
     fn vertical(&self, bottom: f64, top: f64) -> Scale {
-        let ends = |end: fn(&Band) -> Vec<f64>| self.series.iter().flat_map(move |series| end(&series.band));
-        let high = ends(|band| band.iter().map(|(_, estimate)| estimate.high()).collect())
-            .filter(|value| value.is_finite())
-            .fold(0.0, f64::max);
-        let low = ends(|band| band.iter().map(|(_, estimate)| estimate.mean).collect())
-            .filter(|value| *value > 0.0)
-            .fold(f64::INFINITY, f64::min);
+        let (low, high) = self.span();
+        let margin = (high - low) * 0.08;
         match self.y {
             Vertical::Percent => Scale::linear(0.0, ceiling(high.clamp(0.05, 1.0)), bottom, top),
             Vertical::Rate if low * 30.0 < high => Scale::logarithmic(low, high * 1.2, bottom, top),
+            Vertical::Rate if self.leaves_out_zero() => {
+                Scale::linear(low - margin, high + margin, bottom, top)
+            }
             Vertical::FromZero | Vertical::Rate => Scale::linear(0.0, ceiling(high), bottom, top),
         }
     }
@@ -220,6 +237,18 @@ pub fn short_percent(share: f64) -> String {
     percent.to_string()
 }
 
+/// A small value with as many digits as tell ticks of a narrow range apart.
+fn fine(value: f64) -> String {
+    if value == 0.0 || !(1e-9..0.01).contains(&value.abs()) {
+        return plain(value);
+    }
+    let text = format!("{value:.3e}");
+    match text.split_once('e') {
+        Some((digits, power)) => format!("{}e{power}", digits.trim_end_matches('0').trim_end_matches('.')),
+        None => text,
+    }
+}
+
 /// A tick's value without the noise of its computation.
 fn plain(value: f64) -> String {
     if value != 0.0 && value.abs() < 0.01 {
@@ -227,4 +256,17 @@ fn plain(value: f64) -> String {
     }
     let rounded = (value * 1000.0).round() / 1000.0 + 0.0;
     rounded.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_of_small_rates_are_told_apart() {
+        assert_eq!(
+            [0.0, 2.95e-4, 3e-4, 3.05e-4, 0.02].map(fine),
+            ["0", "2.95e-4", "3e-4", "3.05e-4", "0.02"]
+        );
+    }
 }

@@ -154,7 +154,7 @@ fn letter_width(letter: char, size: f64) -> f64 {
     size * if letter >= '\u{1100}' { 1.05 } else { 0.6 }
 }
 
-/// The text and a mark behind it; the text is cut with an ellipsis if both take more room than there is.
+/// The text and a mark behind it; the text is cut in its middle if both take more room than there is.
 pub fn fit(text: &str, mark: &str, size: f64, room: f64) -> String {
     format::cut(text, mark, room, |letter| letter_width(letter, size))
 }
@@ -194,12 +194,12 @@ mod tests {
     }
 
     #[test]
-    fn text_too_long_for_its_room_ends_in_an_ellipsis() {
+    fn text_too_long_for_its_room_has_an_ellipsis_in_its_middle() {
         assert_eq!(fit("short", "", 10.0, 100.0), "short");
         // Four letters of 6 and an ellipsis of 10.5; a fifth letter would make it 40.5.
-        assert_eq!(fit("a long name", "", 10.0, 40.0), "a lo…");
+        assert_eq!(fit("a long name", "", 10.0, 40.0), "a …me");
         assert!(text_width(&fit("a long name", "", 10.0, 40.0), 10.0) <= 40.0);
         // A mark of 6 takes the room of one letter.
-        assert_eq!(fit("a long name", "§", 10.0, 40.0), "a l…§");
+        assert_eq!(fit("a long name", "§", 10.0, 40.0), "a…me§");
     }
 }

@@ -146,6 +146,9 @@ fn line_figure(
         ..lines(setting, curve, vertical)?
     };
     let caption = match vertical {
+        Vertical::Rate if lines.leaves_out_zero() => {
+            "After the last training step of each point. The axis does not begin at 0."
+        }
         Vertical::Rate => "After the last training step of each point.",
         _ => "Mean over the training steps since the previous point.",
     };

@@ -119,3 +119,16 @@ fn what_is_written_is_what_is_loaded() {
     assert_eq!(loaded.csv(), report().csv());
     assert_eq!(loaded.terminal(80, false), report().terminal(80, false));
 }
+
+#[test]
+fn only_what_noise_does_not_explain_is_bold() {
+    let bold = |kept: [f64; 2], seeds: std::ops::RangeInclusive<u64>| {
+        let plans = [Plan::small("a", 0.9, kept[0]), Plan::small("b", 0.9, kept[1])];
+        let records = seeds.flat_map(|seed| plans.each_ref().map(|plan| plan.record(seed))).collect();
+        let text = Report::new(records).markdown();
+        (text.contains("**"), text.contains("bold: better than every other row"))
+    };
+    assert_eq!(bold([0.9, 0.1], 1..=3), (true, true));
+    assert_eq!(bold([0.9, 0.1], 1..=1), (false, false), "one seed tells nothing about noise");
+    assert_eq!(bold([0.5, 0.5], 1..=3), (false, false), "equal rows are both best, and neither is better");
+}

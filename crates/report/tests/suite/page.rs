@@ -249,3 +249,42 @@ proptest! {
         prop_assert!(compared.iter().all(|text| text.contains("other")));
     }
 }
+
+#[test]
+fn tables_show_that_they_scroll() {
+    let page = page();
+    let (_, style) = page.split_once(".scroll {").unwrap();
+    let (style, _) = style.split_once('}').unwrap();
+    assert!(style.contains("overflow-x: auto"), "{style}");
+    for (kind, count) in [("no-repeat local", 2), ("no-repeat scroll", 2), ("var(--shade)", 2)] {
+        assert_eq!(style.matches(kind).count(), count, "{kind}: {style}");
+    }
+}
+
+/// Values on the vertical axis of the figure of learning rates, from below.
+fn rate_axis(page: &str) -> Vec<f64> {
+    let (_, figure) = page.split_once("<h3>Learning rate</h3>").unwrap();
+    let (_, axis) = figure.split_once("<g class=\"axis\">").unwrap();
+    let (axis, _) = axis.split_once("</g>").unwrap();
+    let texts = axis.split("text-anchor=\"end\">").skip(1);
+    texts.map(|text| text.split('<').next().unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn the_axis_of_a_rate_that_changes_little_shows_how_it_changes() {
+    let mut record = Plan::small("er", 0.9, 0.5).record(1);
+    let rate_of = |samples: u64| 3e-4 * 0.9999_f64.powf(samples as f64 / 2.0);
+    let (mut lowest, mut highest) = (f64::INFINITY, 0.0_f64);
+    for event in &mut record.events {
+        if let Event::Progress { rate, samples, .. } = event {
+            *rate = rate_of(*samples);
+            (lowest, highest) = (lowest.min(*rate), highest.max(*rate));
+        }
+    }
+    assert!(lowest > highest * 0.9, "{lowest} {highest}");
+    let page = Report::new(vec![record]).html();
+    assert!(page.contains("The axis does not begin at 0."));
+    let ticks = rate_axis(&page);
+    assert!(ticks.len() > 2 && ticks.windows(2).all(|pair| pair[0] < pair[1]), "{ticks:?}");
+    assert!(ticks[0] > lowest * 0.95, "{ticks:?}");
+}
