@@ -6,7 +6,7 @@ use dpcl::{Run, folder::Difference};
 use toml::Value;
 
 use crate::{
-    failure::Usage,
+    failure::{COMMAND, Usage},
     grid::{Grid, Planned},
     invocation,
 };
@@ -41,7 +41,8 @@ pub fn refuse(grid: &Grid) -> anyhow::Result<()> {
     let of = if other.len() == 1 { "a run of another configuration" } else { "runs of other configurations" };
     let problem = format!("{} holds {of} ({titles}): {}", folder.display(), told(&other));
     let command = invocation::arguments_with("--name", &free_name(folder, differences));
-    let hint = format!("keep both, with a name for these runs: {} {command}", invocation::program());
+    let hint =
+        format!("keep both, with a name for these runs:\n{COMMAND}{} {command}", invocation::program());
     Err(Usage::with_hint(problem, hint).into())
 }
 

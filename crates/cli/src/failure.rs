@@ -14,6 +14,9 @@ pub const USAGE: u8 = 2;
 /// Stopped from outside.
 pub const INTERRUPTED: u8 = 130;
 
+/// What a line of a hint begins with that is a command.
+pub const COMMAND: &str = "  ";
+
 /// A request that cannot be right, with a way out.
 #[derive(Debug)]
 pub struct Usage {
@@ -85,11 +88,16 @@ impl From<&anyhow::Error> for Failure {
     }
 }
 
-/// Later lines of a long text are set under its first word.
+/// Later lines of a long text are set under its first word. A line that is set in is a command, which is left whole so that
+/// it can be copied.
 fn labelled(label: &str, indent: usize, text: &str, width: usize) {
     let mut label = label.to_owned();
     for paragraph in text.lines() {
-        for line in output::wrap(paragraph, width.saturating_sub(indent + 1).max(20)) {
+        let lines = match paragraph.starts_with(COMMAND) {
+            true => vec![paragraph.to_owned()],
+            false => output::wrap(paragraph, width.saturating_sub(indent + 1).max(20)),
+        };
+        for line in lines {
             output::talk(format!("{label} {line}"));
             label = " ".repeat(indent);
         }

@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn json_is_explained_in_its_own_words() {
         let told = |text: &str| plain_words(&serde_json::from_str::<Vec<u64>>(text).unwrap_err());
-        assert_eq!(told("{}"), "invalid type: map, expected a list at line 1 column 0");
+        assert_eq!(told("{}"), "invalid type: object, expected a list at line 1 column 0");
         assert!(told("[-1]").contains("expected a whole number"), "{}", told("[-1]"));
         let missing =
             serde_json::from_str::<std::collections::BTreeMap<String, f64>>("{\"a\": \"b\"}").unwrap_err();

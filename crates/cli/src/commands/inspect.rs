@@ -185,7 +185,7 @@ impl Facts<'_> {
         lines.extend(learning.map(|(key, value)| format!("  {key} = {value}")));
         let mut table = config.to_table().unwrap_or_default();
         if !all {
-            table.retain(|key, _| MAIN_KEYS.iter().any(|main| *main == key));
+            table.retain(|key, _| MAIN_KEYS.contains(&key));
         }
         lines.extend([String::new(), "configuration:".to_owned()]);
         let text = toml::to_string_pretty(&table).unwrap_or_default();

@@ -14,6 +14,9 @@ use crate::{
 
 /// Longest title that still leaves room for a bar in 80 columns.
 const LONGEST_TITLE: usize = 16;
+const NARROW: usize = 80;
+/// Columns more that a title has beside half a line about its end.
+const BESIDE_ENDING: usize = 20;
 /// Redraws a second.
 const REDRAWS: u8 = 10;
 /// Time between two looks at the time left of all runs.
@@ -42,7 +45,8 @@ impl Bars {
         });
         let bars = titles.iter().map(|_| None).collect();
         let (tally, told) = (Tally::new(titles.len()), Instant::now());
-        let mut shown = Self { screen, titles, bars, overall, tally, told, _quiet: Quiet::terminal() };
+        let mut shown =
+            Self { screen, titles, bars, overall, tally, told, _quiet: Quiet::of(std::io::stderr()) };
         shown.count();
         shown
     }
@@ -54,9 +58,10 @@ impl Bars {
         }
     }
 
-    fn width(&self) -> usize {
+    /// Columns for titles beside a bar; `further` where there is none.
+    fn width(&self, further: usize) -> usize {
         let longest = self.titles.iter().map(|title| title.chars().count()).max().unwrap_or(0);
-        longest.min(LONGEST_TITLE)
+        longest.min(LONGEST_TITLE + further + output::talk_width().saturating_sub(NARROW) / 2)
     }
 }
 
@@ -67,7 +72,7 @@ impl Audience for Bars {
             None => self.screen.add(ProgressBar::new(1)),
         };
         bar.set_style(template("{prefix} {wide_bar:.cyan/dim} {msg}").progress_chars("━╸─"));
-        bar.set_prefix(fit(&self.titles[run], self.width()));
+        bar.set_prefix(fit(&self.titles[run], self.width(0)));
         bar.set_message("opening the data");
         self.bars[run] = Some((bar, Instant::now()));
     }
@@ -103,7 +108,7 @@ impl Audience for Bars {
             Outcome::Interrupted => style("–").yellow(),
             Outcome::Failed(_) => style("✗").red(),
         };
-        let title = fit(&self.titles[run], self.width());
+        let title = fit(&self.titles[run], self.width(BESIDE_ENDING));
         let _ = self.screen.println(format!("{} {title} {}", mark.for_stderr(), words::ending(outcome)));
         self.tally.ended(run);
         self.count();

@@ -95,8 +95,9 @@ fn a_second_experiment_is_told_what_differs_and_what_to_type() {
     ] {
         assert!(talk.contains(words), "{words}: {talk}");
     }
-    let (_, typed) = talk.split_once("these runs: dpcl ").unwrap();
-    place.say(typed).done();
+    let command = second.stderr.lines().find_map(|line| line.trim_start().strip_prefix("dpcl run ")).unwrap();
+    assert!(command.contains("--threads 1 --name lr-0.001"), "a command is one line: {command}");
+    place.say(&format!("run {command}")).done();
     assert!(place.has("runs/lr-0.001-memory-20/er-seed1/result.json"));
 }
 

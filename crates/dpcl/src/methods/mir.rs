@@ -9,6 +9,24 @@
 //! in the running statistics; none is left out for being of the current task, which nobody tells. Chosen candidates
 //! stay in the order they were drawn, so that with no more candidates than memory rows this is experience replay, and
 //! the trial step is spared.
+//!
+//! On short streams it can end far behind experience replay. Candidates of one class are hurt alike, so the highest scores
+//! are mostly of one class, and of the stream's present classes hardly any is chosen: a batch is lopsided, the next one to
+//! the other side. Measured over 360 steps on the built-in images, at tasks 2 and 3 (rows of the largest class among the
+//! eight chosen, rows of the present task, ACC with seeds 5, 1, 2):
+//!
+//! | chosen | largest class | of the present task | ACC |
+//! |---|---|---|---|
+//! | by interference | 85 %, 77 % | 0.2, 0.2 of 8 | 38.7, 79.3, 57.7 |
+//! | by interference with batch statistics | 78 %, 85 % | 0.0, 0.1 of 8 | 39.3, 82.3, 67.3 |
+//! | by chance | 50 %, 40 % | 2.2, 1.4 of 8 | 63.3, 80.0, 78.0 |
+//! | by the present loss | – | – | 64.0, 83.0, 80.7 |
+//! | `er` | – | – | 58.7, 80.0, 78.3 |
+//!
+//! Chosen by chance the same batches do as well as `er`, so nothing but the score is behind it; neither are the running
+//! statistics that scores are made with. With thousands of steps what was neglected is hurt in its turn and comes back:
+//! at the small protocol (15,000 steps) the two end level. (`dpcl run --method er,mir --seeds 5 --first-tasks 3
+//! --per-class 60`; on AVX-512.)
 
 use super::{MethodInfo, REHEARSAL};
 use crate::{
@@ -120,6 +138,11 @@ mod tests {
 
     /// Two classes; the stream shows class 0 as bright, one candidate shows the same brightness as class 1.
     fn network_and_batch() -> (Model, Batch) {
+        network_and_batch_with(&[(200, 0), (200, 1), (10, 0)], 1)
+    }
+
+    /// The same with these candidates, of a brightness and a class each, of which some are wanted.
+    fn network_and_batch_with(stored: &[(usize, usize)], wanted: usize) -> (Model, Batch) {
         let size = 8;
         let pipeline =
             Pipeline { padding: 0, flip: false, policy: Policy::None, mean: [0.5; 3], std: [0.25; 3] };
@@ -130,11 +153,11 @@ mod tests {
             Sample::new(Image { height: size, width: size, pixels: pixels.into() }, class)
         };
         let stream: Vec<Sample> = (0..4).map(|_| sample(200, 0)).collect();
-        let mut memory = Memory::new("reservoir", 3, 1).unwrap();
-        for sample in [sample(200, 0), sample(200, 1), sample(10, 0)] {
-            memory.offer(&sample, None);
+        let mut memory = Memory::new("reservoir", stored.len(), 1).unwrap();
+        for &(level, class) in stored {
+            memory.offer(&sample(level, class), None);
         }
-        let recipe = Recipe { candidates: 3, ..Recipe::plain(1) };
+        let recipe = Recipe { candidates: stored.len(), ..Recipe::plain(wanted) };
         let batch = batcher.make(&stream, &recipe.draw(&mut memory));
         let architecture = Architecture::named("slim", Some(4), 1e-6, 0.1).unwrap();
         let mut model = Model::new(architecture, 1, 2, &burn::tensor::Device::flex());
@@ -153,6 +176,14 @@ mod tests {
     fn a_step_of_length_nothing_interferes_with_nothing() {
         let (model, batch) = network_and_batch();
         assert_eq!(by_slot(&model, &batch, 0.0), [0.0; 3]);
+    }
+
+    #[test]
+    fn candidates_of_one_class_are_hurt_alike_and_chosen_together() {
+        let stored: Vec<(usize, usize)> = (0..12).map(|place| (200, place % 2)).collect();
+        let (model, batch) = network_and_batch_with(&stored, 6);
+        let batch = batch.joined(&chosen(&model, &batch, 0.01));
+        assert_eq!(batch.labels[batch.stream_rows()..], [1; 6]);
     }
 
     #[test]

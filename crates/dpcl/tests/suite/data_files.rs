@@ -32,9 +32,12 @@ fn a_set_is_found_opened_counted_and_shown() {
     assert_eq!(facts.classes[9].name, "truck");
 
     let sheet = data::contact_sheet(&set, 2, 3).unwrap();
-    assert_eq!((sheet.height, sheet.width), (3 * 34 + 2, 2 * 34 + 2));
-    let centre =
-        |row: usize, column: usize| sheet.pixels[((row * 34 + 17) * sheet.width + column * 34 + 17) * 3];
+    // Names of ten letters of eight pixels, with margins and gaps, stand before the images.
+    let names = "automobile".len() * 8 + 8 + 4;
+    assert_eq!((sheet.height, sheet.width), (3 * 34 + 2, names + 2 * 34 + 2));
+    let centre = |row: usize, column: usize| {
+        sheet.pixels[((row * 34 + 17) * sheet.width + names + column * 34 + 17) * 3]
+    };
     assert_eq!([centre(0, 0), centre(0, 1), centre(2, 0), centre(2, 1)], [0, 1, 40, 41]);
     assert_eq!(data::png(&sheet)[1..4], *b"PNG");
 }
