@@ -182,7 +182,8 @@ mod tests {
     fn candidates_of_one_class_are_hurt_alike_and_chosen_together() {
         let stored: Vec<(usize, usize)> = (0..12).map(|place| (200, place % 2)).collect();
         let (model, batch) = network_and_batch_with(&stored, 6);
-        let batch = batch.joined(&chosen(&model, &batch, 0.01));
+        let chosen = chosen(&model, &batch, 0.01);
+        let batch = batch.joined(&chosen);
         assert_eq!(batch.labels[batch.stream_rows()..], [1; 6]);
     }
 
