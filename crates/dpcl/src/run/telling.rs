@@ -164,6 +164,7 @@ mod tests {
         let expected = [
             ("asymmetric", "false"),
             ("average", "0"),
+            ("average_statistics", "averaged"),
             ("rebuild", "false"),
             ("teacher", "0.0"),
             ("teacher_temperature", "1.0"),
@@ -173,6 +174,6 @@ mod tests {
         assert!(said.keys().all(|key| recorded.contains_key(key)), "{recorded:?}");
         setup.method = &LATER;
         assert_eq!(absent(&setup)["later.later"], "0.0");
-        assert_eq!(absent(&setup).len(), 6);
+        assert_eq!(absent(&setup).len(), 7);
     }
 }
