@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod averaged;
 mod bad_images;
 mod baselines;
 mod contract;
