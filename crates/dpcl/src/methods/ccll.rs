@@ -44,7 +44,7 @@ use crate::{
     rate::Rate,
     rehearsal::{
         Objective, batch_loss,
-        by_task::ByTask,
+        by_task::{ByTask, LearnsByTask},
         rebuild,
         replay::{finite, unmeasuring_rate},
     },
@@ -163,22 +163,6 @@ impl Ccll {
         Heads::new(1, architecture.features(), device)
     }
 
-    /// Takes the training steps that samples of the present task have earned.
-    fn learn(&mut self, core: &mut Core, due: &Due<Sample>, steps: &mut Vec<Step>) -> Result<()> {
-        let Core { model, batcher, .. } = core;
-        ahead(
-            due.updates,
-            || batcher.of(&due.items),
-            |batch| {
-                let rate = self.rate.rate();
-                let loss = self.step(model, batch).map_err(|error| error.at_step(steps.len()))?;
-                self.rate.stepped();
-                steps.push(Step { loss, rate });
-                Ok(())
-            },
-        )
-    }
-
     /// One training step: of the whole network in the first task, as long as there is no other, of the modules after.
     fn step(&mut self, model: &mut Model, mut batch: Batch) -> Result<f64> {
         let frozen = self.tasks.len() > 1;
@@ -204,35 +188,47 @@ impl Ccll {
     }
 }
 
+impl LearnsByTask for Ccll {
+    fn waiting(&mut self) -> &mut ByTask {
+        &mut self.waiting
+    }
+
+    fn meet(&mut self, core: &mut Core, task: usize, class: usize) {
+        self.enter(core, task);
+        if self.learning.is_some_and(|position| self.tasks[position].meet(class)) {
+            core.grow();
+            self.rate.new_class();
+        }
+    }
+
+    fn learn(&mut self, core: &mut Core, due: &Due<Sample>, steps: &mut Vec<Step>) -> Result<()> {
+        let Core { model, batcher, .. } = core;
+        ahead(
+            due.updates,
+            || batcher.of(&due.items),
+            |batch| {
+                let rate = self.rate.rate();
+                let loss = self.step(model, batch).map_err(|error| error.at_step(steps.len()))?;
+                self.rate.stepped();
+                steps.push(Step { loss, rate });
+                Ok(())
+            },
+        )
+    }
+}
+
 impl Method for Ccll {
     /// Columns are the tasks' own: one is added once it is known whose.
     fn new_class(&mut self, _core: &mut Core) {
         self.known += 1;
     }
 
-    fn observe(&mut self, core: &mut Core, Arrival { sample, task }: Arrival) -> Result<Vec<Step>> {
-        let task = task.expect("a learner tells the task of every sample to methods that want it");
-        let mut steps = Vec::new();
-        if let Some(due) = self.waiting.turn_to(task) {
-            self.learn(core, &due, &mut steps)?;
-        }
-        self.enter(core, task);
-        if self.learning.is_some_and(|position| self.tasks[position].meet(sample.class)) {
-            core.grow();
-            self.rate.new_class();
-        }
-        if let Some(due) = self.waiting.push(sample) {
-            self.learn(core, &due, &mut steps)?;
-        }
-        Ok(steps)
+    fn observe(&mut self, core: &mut Core, arrival: Arrival) -> Result<Vec<Step>> {
+        self.take_in(core, arrival)
     }
 
     fn flush(&mut self, core: &mut Core) -> Result<Vec<Step>> {
-        let mut steps = Vec::new();
-        match self.waiting.flush() {
-            Some(due) => self.learn(core, &due, &mut steps).map(|()| steps),
-            None => Ok(steps),
-        }
+        self.learn_waiting(core)
     }
 
     fn task_end(&mut self, _core: &mut Core) -> Result<()> {
@@ -241,11 +237,7 @@ impl Method for Ccll {
     }
 
     fn catch_up(&mut self, core: &mut Core) -> Result<Vec<Step>> {
-        let mut steps = Vec::new();
-        if let Some(Some(due)) = self.waiting.ended() {
-            self.learn(core, &due, &mut steps)?;
-        }
-        Ok(steps)
+        self.learn_ended(core)
     }
 
     fn predict(&self, core: &Core, images: &[Image], task: Option<usize>) -> Result<Vec<Scores>> {

@@ -50,8 +50,14 @@ use crate::{
     model::{Architecture, floats},
     random::Random,
     rate::Rate,
-    rehearsal::{Objective, by_task::ByTask, rebuild, replay::unmeasuring_rate},
+    rehearsal::{
+        Objective,
+        by_task::{ByTask, LearnsByTask},
+        rebuild,
+        replay::unmeasuring_rate,
+    },
     state::{Persist, State},
+    stream::Due,
 };
 
 /// How the method is listed and built.
@@ -173,7 +179,7 @@ impl Ctn {
         if met == Some(self.present) {
             return;
         }
-        self.settle(core);
+        self.store_answers(core);
         self.present = met.unwrap_or(self.tasks.len());
         if met.is_none() {
             self.tasks.push(Task { number, classes: Vec::new() });
@@ -183,7 +189,7 @@ impl Ctn {
     }
 
     /// Stores what the network answers on the present task's episodic samples.
-    fn settle(&mut self, core: &Core) {
+    fn store_answers(&mut self, core: &Core) {
         if std::mem::replace(&mut self.settled, true) {
             return;
         }
@@ -229,6 +235,28 @@ impl Ctn {
     }
 }
 
+impl LearnsByTask for Ctn {
+    fn waiting(&mut self) -> &mut ByTask {
+        &mut self.waiting
+    }
+
+    fn meet(&mut self, core: &mut Core, task: usize, class: usize) {
+        self.enter(core, task);
+        let classes = &mut self.tasks[self.present].classes;
+        if !classes.contains(&class) {
+            classes.push(class);
+        }
+    }
+
+    fn learn(&mut self, core: &mut Core, due: &Due<Sample>, steps: &mut Vec<Step>) -> Result<()> {
+        self.learn_in_rounds(core, due, steps)
+    }
+
+    fn settle(&mut self, core: &mut Core) {
+        self.store_answers(core);
+    }
+}
+
 impl Method for Ctn {
     fn new_class(&mut self, core: &mut Core) {
         core.grow();
@@ -239,29 +267,12 @@ impl Method for Ctn {
         configured.open_ended()
     }
 
-    fn observe(&mut self, core: &mut Core, Arrival { sample, task }: Arrival) -> Result<Vec<Step>> {
-        let task = task.expect("a learner tells the task of every sample to methods that want it");
-        let mut steps = Vec::new();
-        if let Some(due) = self.waiting.turn_to(task) {
-            self.learn(core, &due, &mut steps)?;
-        }
-        self.enter(core, task);
-        let classes = &mut self.tasks[self.present].classes;
-        if !classes.contains(&sample.class) {
-            classes.push(sample.class);
-        }
-        if let Some(due) = self.waiting.push(sample) {
-            self.learn(core, &due, &mut steps)?;
-        }
-        Ok(steps)
+    fn observe(&mut self, core: &mut Core, arrival: Arrival) -> Result<Vec<Step>> {
+        self.take_in(core, arrival)
     }
 
     fn flush(&mut self, core: &mut Core) -> Result<Vec<Step>> {
-        let mut steps = Vec::new();
-        match self.waiting.flush() {
-            Some(due) => self.learn(core, &due, &mut steps).map(|()| steps),
-            None => Ok(steps),
-        }
+        self.learn_waiting(core)
     }
 
     fn task_end(&mut self, _core: &mut Core) -> Result<()> {
@@ -270,14 +281,7 @@ impl Method for Ctn {
     }
 
     fn catch_up(&mut self, core: &mut Core) -> Result<Vec<Step>> {
-        let mut steps = Vec::new();
-        if let Some(due) = self.waiting.ended() {
-            if let Some(due) = due {
-                self.learn(core, &due, &mut steps)?;
-            }
-            self.settle(core);
-        }
-        Ok(steps)
+        self.learn_ended(core)
     }
 
     fn predict(&self, core: &Core, images: &[Image], task: Option<usize>) -> Result<Vec<Scores>> {

@@ -7,9 +7,73 @@ use crate::{
     config::Setup,
     error::{Error, Result},
     memory::{Sample, Samples},
+    method::{Arrival, Core, Step},
     state::{Persist, State},
     stream::{Arrivals, Due},
 };
+
+/// A method that learns every task by itself. It says what it does with samples that are due; when they are is decided
+/// here.
+pub trait LearnsByTask {
+    /// Samples that wait.
+    fn waiting(&mut self) -> &mut ByTask;
+
+    /// A sample of this class and task has come; nothing of another task waits any more.
+    fn meet(&mut self, core: &mut Core, task: usize, class: usize);
+
+    /// Takes the training steps that samples of the present task have earned.
+    ///
+    /// # Errors
+    /// When a step cannot be taken, such as on a loss that is not finite.
+    fn learn(&mut self, core: &mut Core, due: &Due<Sample>, steps: &mut Vec<Step>) -> Result<()>;
+
+    /// The present task has ended, and all of it has been learned.
+    fn settle(&mut self, _core: &mut Core) {}
+
+    /// Takes in one sample; returns the steps it set off.
+    ///
+    /// # Errors
+    /// As for `learn`.
+    fn take_in(&mut self, core: &mut Core, Arrival { sample, task }: Arrival) -> Result<Vec<Step>> {
+        let task = task.expect("a learner tells the task of every sample to methods that want it");
+        let mut steps = Vec::new();
+        if let Some(due) = self.waiting().turn_to(task) {
+            self.learn(core, &due, &mut steps)?;
+        }
+        self.meet(core, task, sample.class);
+        if let Some(due) = self.waiting().push(sample) {
+            self.learn(core, &due, &mut steps)?;
+        }
+        Ok(steps)
+    }
+
+    /// Learns what waits.
+    ///
+    /// # Errors
+    /// As for `learn`.
+    fn learn_waiting(&mut self, core: &mut Core) -> Result<Vec<Step>> {
+        let mut steps = Vec::new();
+        if let Some(due) = self.waiting().flush() {
+            self.learn(core, &due, &mut steps)?;
+        }
+        Ok(steps)
+    }
+
+    /// Learns what waited when the task ended, if one has since this was asked last.
+    ///
+    /// # Errors
+    /// As for `learn`.
+    fn learn_ended(&mut self, core: &mut Core) -> Result<Vec<Step>> {
+        let mut steps = Vec::new();
+        if let Some(due) = self.waiting().ended() {
+            if let Some(due) = due {
+                self.learn(core, &due, &mut steps)?;
+            }
+            self.settle(core);
+        }
+        Ok(steps)
+    }
+}
 
 /// Waiting samples of one task.
 pub struct ByTask {

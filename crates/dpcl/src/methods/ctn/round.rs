@@ -43,7 +43,12 @@ struct Round {
 impl Ctn {
     /// Takes the training steps that samples of the present task have earned. They are stored first, and all draws
     /// are made then: the memory does not change while they are learned.
-    pub(super) fn learn(&mut self, core: &mut Core, due: &Due<Sample>, steps: &mut Vec<Step>) -> Result<()> {
+    pub(super) fn learn_in_rounds(
+        &mut self,
+        core: &mut Core,
+        due: &Due<Sample>,
+        steps: &mut Vec<Step>,
+    ) -> Result<()> {
         self.settled = false;
         let rows = self.store(&due.items);
         let (inner, rounds) = (self.keys.inner, due.updates.div_ceil(self.keys.inner));
