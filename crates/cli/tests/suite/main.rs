@@ -16,3 +16,4 @@ mod own_method;
 mod report;
 mod resume;
 mod support;
+mod systems;
