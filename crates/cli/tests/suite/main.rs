@@ -18,3 +18,4 @@ mod reproduce;
 mod resume;
 mod support;
 mod sweeps;
+mod systems;
