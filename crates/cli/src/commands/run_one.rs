@@ -28,6 +28,10 @@ use crate::{
 /// Time between two reports of progress: as often as an eye can follow.
 const PAUSE: Duration = Duration::from_millis(60);
 
+/// How long a folder that another process holds is waited for, and between two looks.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(100);
+
 /// Make one run in this process
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
@@ -50,16 +54,18 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
     let order: Order = serde_json::from_str(&line).context("the order is not one; use `dpcl run`")?;
     let stop = Arc::new(AtomicBool::new(false));
     signals::set_on_signal(&stop)?;
+    let begun = Arc::new(AtomicBool::new(false));
     if arguments.order.is_some() {
-        return alone(&order, &stop);
+        return alone(&order, &stop, &begun);
     }
-    stop_when_left_alone(Arc::clone(&stop));
+    stop_when_left_alone(Arc::clone(&stop), Arc::clone(&begun));
 
-    let message =
-        perform(&order, &stop, &mut send_progress()).unwrap_or_else(|error| match Failure::from(&error) {
+    let message = perform(&order, (&stop, &begun), &mut send_progress()).unwrap_or_else(|error| {
+        match Failure::from(&error) {
             failure if failure.code == failure::INTERRUPTED => Message::Interrupted,
             failure => Message::Failed(failure),
-        });
+        }
+    });
     send(&message)?;
     Ok(match message {
         Message::Failed(_) => failure::FAILED,
@@ -69,9 +75,9 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 /// Without a watcher: the log of a cluster's job says how it began and ended, and nothing in between.
-fn alone(order: &Order, stop: &AtomicBool) -> anyhow::Result<u8> {
+fn alone(order: &Order, stop: &AtomicBool, begun: &AtomicBool) -> anyhow::Result<u8> {
     output::talk(format!("run {}", order.folder.display()));
-    let message = perform(order, stop, &mut |_| {})?;
+    let message = perform(order, (stop, begun), &mut |_| {})?;
     output::talk(match message {
         Message::Kept(_) => "it was finished already and is kept",
         _ => "finished",
@@ -91,13 +97,19 @@ fn send_progress() -> impl FnMut(&Progress) {
     }
 }
 
-fn perform(order: &Order, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> anyhow::Result<Message> {
+/// Makes the run unless it is finished; `begun` is set once there is something to keep.
+fn perform(
+    order: &Order,
+    (stop, begun): (&AtomicBool, &AtomicBool),
+    progress: &mut dyn FnMut(&Progress),
+) -> anyhow::Result<Message> {
     let run = Run::open(&Config::from_toml(&order.config)?)?;
     let folder = RunFolder::at(&order.folder);
     if let Status::Finished(result) = folder.status(run.setup())? {
         return Ok(Message::Kept(result));
     }
-    let claim = folder.claim()?;
+    begun.store(true, Ordering::Relaxed);
+    let claim = claim(&folder, stop)?;
     // Another process may have finished it since.
     if let Status::Finished(result) = folder.status(run.setup())? {
         return Ok(Message::Kept(result));
@@ -110,6 +122,31 @@ fn perform(order: &Order, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)
         }
     }
     learned
+}
+
+/// Takes the folder. A process whose watcher was killed needs a moment to notice, write a checkpoint and go.
+fn claim(folder: &RunFolder, stop: &AtomicBool) -> anyhow::Result<Claim> {
+    let begun = Instant::now();
+    let mut told = false;
+    loop {
+        match folder.claim() {
+            Err(dpcl::Error::Claimed { .. }) if stop.load(Ordering::Relaxed) => {
+                return Err(dpcl::Error::Interrupted.into());
+            }
+            Err(dpcl::Error::Claimed { .. }) if begun.elapsed() < PATIENCE => {
+                if !std::mem::replace(&mut told, true) {
+                    let text = format!(
+                        "another process holds {}; waiting up to {} s for it to end",
+                        folder.path().display(),
+                        PATIENCE.as_secs()
+                    );
+                    send(&Message::Notice(text))?;
+                }
+                std::thread::sleep(LOOK);
+            }
+            claimed => return Ok(claimed?),
+        }
+    }
 }
 
 /// Makes the run in a folder that this process has claimed.
@@ -134,12 +171,17 @@ fn learn(
     Ok(Message::Finished(Box::new(result)))
 }
 
-/// The watcher holds this process's stdin open for as long as the run is wanted.
-fn stop_when_left_alone(stop: Arc<AtomicBool>) {
+/// The watcher holds this process's stdin open for as long as the run is wanted, and the system closes it when the watcher
+/// dies, however it dies. While data are opened there is nothing to keep yet.
+fn stop_when_left_alone(stop: Arc<AtomicBool>, begun: Arc<AtomicBool>) {
     std::thread::spawn(move || {
         let mut rest = Vec::new();
         let _ = io::stdin().lock().read_to_end(&mut rest);
         stop.store(true, Ordering::Relaxed);
+        if !begun.load(Ordering::Relaxed) {
+            let _ = send(&Message::Interrupted);
+            std::process::exit(failure::INTERRUPTED.into());
+        }
     });
 }
 
