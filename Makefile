@@ -1,11 +1,15 @@
 # One place for what people and CI run. `make check` is everything CI decides on.
 
-.PHONY: check test lint format docs browser bench fuzz audit licences miri gpu reproduce digests
+.PHONY: check test test-python lint format docs browser bench fuzz audit licences miri gpu reproduce digests
 
-check: test lint
+check: test test-python lint
 
 test:
 	cargo test --release
+
+# The Python package as people install it, in a throw-away environment: `make test-python TORCH=no` leaves PyTorch out.
+test-python:
+	TORCH=$(TORCH) crates/python/test.sh
 
 lint: docs
 	cargo fmt --all --check

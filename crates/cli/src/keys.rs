@@ -1,6 +1,10 @@
 //! The names of a configuration's keys, and which was meant by one that is none of them.
 
-use dpcl::{Error, Settings, config::Keys as _, methods};
+use dpcl::{
+    Error, Settings,
+    config::{self, Keys as _},
+    methods,
+};
 
 use crate::failure::Usage;
 
@@ -26,31 +30,12 @@ pub fn explain_unknown(error: Error) -> anyhow::Error {
         let known = known().join(", ");
         format!("valid keys: {known}; tables of a method's own keys: {}", tables.join(", "))
     };
-    let meant = if of_a_method { closest(key, siblings) } else { own(key).or(closest(key, &known())) };
+    let meant = if of_a_method { config::meant(key, siblings) } else { config::meant(key, &known()) };
     let hint = match meant {
         Some(meant) => format!("did you mean `{meant}`? {valid}"),
         None => valid,
     };
     Usage::with_hint(error.to_string(), hint).into()
-}
-
-/// A method's own key of that name.
-fn own(name: &str) -> Option<String> {
-    let has = |info: &&methods::MethodInfo| (info.keys.list)().iter().any(|key| key.name == name);
-    methods::all().into_iter().find(has).map(|info| format!("{}.{name}", info.section))
-}
-
-/// The first of the most similar keys, if any is similar.
-fn closest(wrong: &str, known: &[impl AsRef<str>]) -> Option<String> {
-    let likeness = |key: &str| strsim::jaro_winkler(tail(key), tail(wrong));
-    let scored = known.iter().rev().map(|key| (likeness(key.as_ref()), key.as_ref()));
-    let close = scored.filter(|(likeness, _)| *likeness > 0.85);
-    close.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, key)| key.to_owned())
-}
-
-/// The key without its table.
-fn tail(key: &str) -> &str {
-    key.rsplit('.').next().unwrap_or(key)
 }
 
 #[cfg(test)]
