@@ -1,6 +1,6 @@
 # One place for what people and CI run. `make check` is everything CI decides on.
 
-.PHONY: check test test-python lint format docs browser bench fuzz audit licences miri gpu reproduce digests
+.PHONY: check test test-python lint format docs browser bench bench-python fuzz audit licences miri gpu reproduce digests
 
 check: test test-python lint
 
@@ -36,6 +36,16 @@ bench:
 	python3 -m venv target/bench-python
 	target/bench-python/bin/pip install --quiet torch numpy
 	target/bench-python/bin/python benches/compare.py --output target/bench.json
+
+# The Python package against the same loop in Rust, and beside Avalanche's experience replay, interleaved. Run
+# `make test-python` first: its wheel is what is measured.
+bench-python:
+	cargo build --release --example learn_loop
+	python3 -m venv target/bench-avalanche
+	target/bench-avalanche/bin/pip install --quiet uv
+	target/bench-avalanche/bin/uv pip install --quiet --python target/bench-avalanche/bin/python avalanche-lib \
+	    target/python/wheel/dpcl-*.whl
+	target/bench-avalanche/bin/python benches/compare_python.py --output target/bench-python.json
 
 # Many more cases than the tests try for every reader of files: altered seeds, arbitrary bytes. Prints the counts.
 CASES ?= 20000

@@ -237,3 +237,16 @@ def test_data_that_are_not_there(tmp_path):
         dpcl.streams(tasks=11)
 
 
+HOSTILE = ["python:" + text for text in ("(" * 5000, "-" * 9000 + "1", "[1]", "__import__('os')", "1", "x" * 20_000)]
+
+
+def test_labels_of_a_stranger_s_file_execute_nothing(tmp_path):
+    """A name that is no spelled label is a text."""
+    native = small()._learner
+    pixels = np.zeros((1, 32, 32, 3), np.uint8)
+    for name in [1, *HOSTILE]:
+        native.learn(pixels, [name], None)
+    native.save(tmp_path / "hostile.ckpt")
+    learner = dpcl.Learner.load(tmp_path / "hostile.ckpt")
+    assert learner.labels == [1, *HOSTILE]
+    assert len(learner.predict_proba_one(pixels[0])) == len(learner.labels)

@@ -19,6 +19,9 @@ _SPELLED = "python:"
 _NUMBERED = "python#"
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
+# A file may be a stranger's: what is longer is no label that anybody spelled.
+_LONGEST = 10_000
+
 
 class Labels:
     """Which label is which name."""
@@ -63,6 +66,8 @@ class Labels:
         """The label of a name."""
         if name not in self._labels:
             label = _read(name)
+            # Two names of one label, which nobody wrote here, stay two.
+            label = name if label in self._names else label
             self._labels[name] = label
             self._names[label] = name
         return self._labels[name]
@@ -132,7 +137,7 @@ def _reads_as(text: str, label: Hashable) -> bool:
 
 
 def _read(name: Name) -> Hashable:
-    if isinstance(name, str) and name.startswith(_SPELLED):
+    if isinstance(name, str) and name.startswith(_SPELLED) and len(name) <= _LONGEST:
         try:
             label: Hashable = ast.literal_eval(name.removeprefix(_SPELLED))
             hash(label)
