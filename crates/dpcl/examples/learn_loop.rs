@@ -24,7 +24,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begun = Instant::now();
     learner.observe_all(samples.iter().map(|(image, label)| (image, *label)))?;
     let seconds = begun.elapsed().as_secs_f64();
-    println!("{{\"seconds\": {seconds}, \"samples\": {}, \"updates\": {}}}", samples.len(), learner.updates());
+    println!(
+        "{{\"seconds\": {seconds}, \"samples\": {}, \"updates\": {}}}",
+        samples.len(),
+        learner.updates()
+    );
     if let Some(path) = arguments.next() {
         learner.save(path)?;
     }

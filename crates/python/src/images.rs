@@ -6,11 +6,12 @@ use dpcl::Image;
 use pyo3::{buffer::PyBuffer, exceptions::PyValueError, prelude::*};
 
 /// Images from a buffer [count, height, width, 3] of bytes.
-pub fn from_buffer(py: Python<'_>, buffer: &PyBuffer<u8>) -> PyResult<Vec<Image>> {
+pub fn from_buffer(images: &Bound<'_, PyAny>) -> PyResult<Vec<Image>> {
+    let buffer = PyBuffer::<u8>::get(images)?;
     let &[count, height, width, 3] = buffer.shape() else {
         return Err(PyValueError::new_err("a buffer [count, height, width, 3] is expected"));
     };
-    let pixels = buffer.to_vec(py)?;
+    let pixels = buffer.to_vec(images.py())?;
     let length = height * width * 3;
     if length == 0 {
         return Err(PyValueError::new_err("images of no pixels were given"));

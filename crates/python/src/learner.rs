@@ -118,11 +118,11 @@ impl Learner {
     fn learn(
         &self,
         py: Python<'_>,
-        images: PyBuffer<u8>,
+        images: &Bound<'_, PyAny>,
         labels: Vec<Name>,
         task: Option<usize>,
     ) -> PyResult<()> {
-        let images = from_buffer(py, &images)?;
+        let images = from_buffer(images)?;
         if images.len() != labels.len() {
             return Err(PyValueError::new_err("there must be one label an image"));
         }
@@ -141,8 +141,8 @@ impl Learner {
     }
 
     /// Answers for images: labels met, probabilities, disagreement, entropy.
-    fn predict(&self, py: Python<'_>, images: PyBuffer<u8>, task: Option<usize>) -> PyResult<Answers> {
-        let images = from_buffer(py, &images)?;
+    fn predict(&self, py: Python<'_>, images: &Bound<'_, PyAny>, task: Option<usize>) -> PyResult<Answers> {
+        let images = from_buffer(images)?;
         let (labels, probabilities, disagreement, entropy) = self.worker.ask(py, move |learner, stop| {
             let (mut probabilities, mut disagreement, mut entropy) = (Vec::new(), Vec::new(), Vec::new());
             for images in batches(&images, stop) {
@@ -164,8 +164,8 @@ impl Learner {
     }
 
     /// Feature vectors of images.
-    fn features<'py>(&self, py: Python<'py>, images: PyBuffer<u8>) -> PyResult<Bound<'py, PyBytes>> {
-        let images = from_buffer(py, &images)?;
+    fn features<'py>(&self, py: Python<'py>, images: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        let images = from_buffer(images)?;
         let features = self.worker.ask(py, move |learner, stop| {
             let mut features = Vec::new();
             for images in batches(&images, stop) {
