@@ -1,12 +1,16 @@
 # One place for what people and CI run. `make check` is everything CI decides on.
 
-.PHONY: check test lint format docs browser bench fuzz fuzz-guided faults audit licences miri gpu reproduce digests
-.PHONY: slurm-test tensorboard
+.PHONY: check test test-python lint format docs browser bench bench-python fuzz fuzz-guided faults audit licences miri gpu
+.PHONY: reproduce digests slurm-test tensorboard
 
-check: test lint
+check: test test-python lint
 
 test:
 	cargo test --release
+
+# The Python package as people install it, in a throw-away environment: `make test-python TORCH=no` leaves PyTorch out.
+test-python:
+	TORCH=$(TORCH) crates/python/test.sh
 
 lint: docs
 	cargo fmt --all --check
@@ -50,6 +54,16 @@ bench:
 	python3 -m venv target/bench-python
 	target/bench-python/bin/pip install --quiet torch numpy
 	target/bench-python/bin/python benches/compare.py --output target/bench.json
+
+# The Python package against the same loop in Rust, and beside Avalanche's experience replay, interleaved. Run
+# `make test-python` first: its wheel is what is measured.
+bench-python:
+	cargo build --release --example learn_loop
+	python3 -m venv target/bench-avalanche
+	target/bench-avalanche/bin/pip install --quiet uv
+	target/bench-avalanche/bin/uv pip install --quiet --python target/bench-avalanche/bin/python avalanche-lib \
+	    target/python/wheel/dpcl-*.whl
+	target/bench-avalanche/bin/python benches/compare_python.py --output target/bench-python.json
 
 # Many more cases than the tests try for every reader of files: altered seeds, arbitrary bytes. Prints the counts.
 CASES ?= 20000

@@ -8,6 +8,7 @@
 mod check;
 mod declare;
 mod key;
+mod meant;
 mod range;
 mod settings;
 mod setup;
@@ -17,6 +18,7 @@ mod value;
 pub use declare::keys;
 pub use declare::{Declared, Keys, Part};
 pub use key::{Flag, Heading, Key, Role, Standard};
+pub use meant::{closest, common_names, meant};
 pub use range::Range;
 pub use settings::{Settings, Setup};
 pub use setup::OwnKeys;

@@ -265,6 +265,13 @@ pub enum Error {
         method: String,
     },
 
+    /// A learner that is to begin with weights from elsewhere, and has begun already.
+    #[error("weights to begin with were given to a learner that has learned {samples} samples")]
+    AlreadyLearning {
+        /// Samples it has taken in.
+        samples: u64,
+    },
+
     /// A prediction was asked for before any class was met.
     #[error("nothing has been learned yet, so there is no class to answer with")]
     NoClassYet,
@@ -355,6 +362,7 @@ impl Error {
             Self::FromWithTasks { .. } => {
                 Some("begin without `--from`, or take it further with a method that needs no task ids".into())
             }
+            Self::AlreadyLearning { .. } => Some("give them to a new learner".into()),
             Self::NoClassYet => Some("call `observe` with at least one labelled image first".into()),
             Self::WrongShape { .. } => Some("resize the image, or make a learner of that shape".into()),
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {

@@ -4,6 +4,7 @@
 //! in advance.
 
 mod answering;
+mod exchange;
 mod histories;
 mod keep;
 mod label;
