@@ -15,4 +15,6 @@ mod names;
 mod own_method;
 mod report;
 mod resume;
+#[cfg(feature = "serve")]
+mod serve;
 mod support;
