@@ -1,7 +1,7 @@
 # One place for what people and CI run. `make check` is everything CI decides on.
 
-.PHONY: check test test-python lint format docs browser bench bench-python fuzz fuzz-guided faults audit licences miri gpu
-.PHONY: reproduce digests slurm-test tensorboard
+.PHONY: check test test-python lint format docs browser browser-serve schema kills bench bench-python bench-serve
+.PHONY: fuzz fuzz-guided faults audit licences miri gpu reproduce digests slurm-test tensorboard
 
 check: test test-python lint
 
@@ -47,6 +47,31 @@ tensorboard:
 	target/release/dpcl report target/tensorboard/runs --tensorboard target/tensorboard/curves
 	target/release/dpcl report target/tensorboard/runs --format csv --each evaluation --output target/tensorboard/table.csv
 	target/tensorboard-python/bin/python crates/report/tests/tensorboard_check.py target/tensorboard/curves target/tensorboard/table.csv
+
+# Drives the live page of `dpcl serve` in headless Chromium: drops files, teaches two classes, sees the answer.
+browser-serve:
+	cargo build --release
+	crates/serve/tests/browser.py target/release/dpcl target
+
+# Asks `dpcl serve` whatever its OpenAPI document allows and forbids. Makes a throw-away Python environment.
+schema:
+	cargo build --release
+	python3 -m venv target/schema-python
+	target/schema-python/bin/pip install --quiet schemathesis
+	crates/serve/tests/schema.sh target/release/dpcl target/schema-python/bin/schemathesis
+
+# Kills a server with SIGKILL that many times while it is being taught, and compares with one that was left alone.
+KILLS ?= 200
+kills:
+	DPCL_SERVE_KILLS=$(KILLS) cargo test --release -p dpcl-serve --test suite -- kills_during_load
+	cat target/tmp/kills.txt
+
+# Predictions a second beside FastAPI and PyTorch, idle and while learning. Makes a throw-away Python environment.
+bench-serve:
+	cargo build --release --bins --examples
+	python3 -m venv target/serve-python
+	target/serve-python/bin/pip install --quiet torch numpy fastapi uvicorn pillow
+	target/serve-python/bin/python benches/serve.py --output target/bench-serve.json
 
 # Speed against PyTorch and stock Burn, interleaved, as ratios. Makes a throw-away Python environment.
 bench:

@@ -9,10 +9,12 @@ mod histories;
 mod keep;
 mod label;
 mod probing;
+mod snapshot;
 
 pub use answering::AverageStatistics;
 use answering::Remeasured;
 pub use label::Label;
+pub use snapshot::Snapshot;
 
 use std::{collections::HashMap, fmt, path::Path};
 

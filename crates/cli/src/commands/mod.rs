@@ -12,6 +12,8 @@ mod report;
 mod reproduce;
 mod run;
 mod run_one;
+#[cfg(feature = "serve")]
+mod serve;
 mod split;
 
 use clap::{Parser, Subcommand};
@@ -42,6 +44,8 @@ enum Command {
     Report(report::Arguments),
     Reproduce(reproduce::Arguments),
     Predict(predict::Arguments),
+    #[cfg(feature = "serve")]
+    Serve(serve::Arguments),
     Inspect(inspect::Arguments),
     List(list::Arguments),
     Check(check::Arguments),
@@ -61,6 +65,8 @@ impl Arguments {
             Command::Report(arguments) => report::execute(arguments),
             Command::Reproduce(arguments) => reproduce::execute(arguments),
             Command::Predict(arguments) => predict::execute(arguments),
+            #[cfg(feature = "serve")]
+            Command::Serve(arguments) => serve::execute(arguments),
             Command::Inspect(arguments) => inspect::execute(arguments),
             Command::List(arguments) => list::execute(arguments),
             Command::Check(arguments) => check::execute(arguments),

@@ -18,6 +18,8 @@ mod own_method;
 mod report;
 mod reproduce;
 mod resume;
+#[cfg(feature = "serve")]
+mod serve;
 mod support;
 mod sweeps;
 mod systems;
