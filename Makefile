@@ -1,6 +1,6 @@
 # One place for what people and CI run. `make check` is everything CI decides on.
 
-.PHONY: check test lint format docs browser bench fuzz audit licences miri gpu reproduce digests
+.PHONY: check test lint format docs browser bench fuzz audit licences miri gpu reproduce digests slurm-test tensorboard
 
 check: test lint
 
@@ -25,6 +25,23 @@ reproduce:
 browser:
 	cargo run --release -- run --out target/browser
 	crates/report/tests/browser_check.sh target/browser/default/report.html
+
+# A table of the paper through a real Slurm on this machine, which it installs (Debian, as root): a run is killed, requeued,
+# told that its time is up, cancelled; records are compared.
+slurm-test:
+	cargo build --release
+	crates/cli/tests/slurm/check.sh target/release/dpcl
+
+# Curves written for TensorBoard, read back by TensorBoard.
+tensorboard:
+	cargo build --release
+	python3 -m venv target/tensorboard-python
+	target/tensorboard-python/bin/pip install --quiet tensorboard setuptools
+	rm -rf target/tensorboard
+	target/release/dpcl run --method er,finetune --per-class 40 --width 4 --eval-period 100 --out target/tensorboard/runs
+	target/release/dpcl report target/tensorboard/runs --tensorboard target/tensorboard/curves
+	target/release/dpcl report target/tensorboard/runs --format csv --each evaluation --output target/tensorboard/table.csv
+	target/tensorboard-python/bin/python crates/report/tests/tensorboard_check.py target/tensorboard/curves target/tensorboard/table.csv
 
 # Speed against PyTorch and stock Burn, interleaved, as ratios. Makes a throw-away Python environment.
 bench:

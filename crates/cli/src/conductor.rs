@@ -224,9 +224,11 @@ impl Conductor<'_> {
         playing.stdin = None;
         let status = playing.child.wait();
         if self.outcomes[run].is_none() {
+            let killed = status.as_ref().is_ok_and(was_killed);
             let ending = status.map_or_else(|error| error.to_string(), |status| status.to_string());
             let mut failure = Failure::plain(format!("the process ended without a result ({ending})"));
             failure.chain.extend(last_lines(complaints));
+            failure.hints.extend(killed.then(|| KILLED.to_owned()));
             self.end(run, Outcome::Failed(failure), audience);
         }
     }
@@ -235,6 +237,21 @@ impl Conductor<'_> {
         audience.ended(run, &outcome);
         self.outcomes[run] = Some(outcome);
     }
+}
+
+/// What a system that runs out of memory does.
+const KILLED: &str = "something killed it, most often the system for lack of memory: the same command goes on from the last \
+                      checkpoint; give it fewer `--jobs`, a smaller batch or network, or more memory";
+
+#[cfg(unix)]
+fn was_killed(status: &std::process::ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt as _;
+    status.signal() == Some(9)
+}
+
+#[cfg(not(unix))]
+fn was_killed(_: &std::process::ExitStatus) -> bool {
+    false
 }
 
 /// The end of what a process said before it died: where the reason is.

@@ -41,6 +41,11 @@ impl From<&StreamFlags> for Flags {
 }
 
 impl Flags {
+    /// Keys as if they had been given as flags.
+    pub fn of(keys: Table) -> Self {
+        Self { given: keys, swept: Vec::new(), set: Vec::new() }
+    }
+
     /// The keys that were given one value, `--set` over the flags.
     pub fn table(&self) -> anyhow::Result<Table> {
         Ok(self.both()?.0)

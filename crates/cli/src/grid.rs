@@ -124,6 +124,11 @@ fn lay_out(
     Ok(grid)
 }
 
+/// Adds the runs of one configuration, named by their methods.
+pub fn add_source(grid: &mut Grid, source: Source, flags: &Flags, wishes: &Wishes) -> anyhow::Result<()> {
+    add(grid, source, flags, wishes, Labels::Methods)
+}
+
 fn add(
     grid: &mut Grid,
     source: Source,

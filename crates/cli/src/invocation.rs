@@ -33,7 +33,7 @@ fn replace(arguments: impl Iterator<Item = String>, flag: &str, value: &str) -> 
 }
 
 /// Quotes for a POSIX shell, only where needed. Line breaks become spaces: a command is one line of a record.
-fn quote(argument: &str) -> String {
+pub fn quote(argument: &str) -> String {
     let argument = argument.replace(['\n', '\r'], " ");
     let plain = |letter: char| letter.is_alphanumeric() || "-_=./,:+@%^~".contains(letter);
     if !argument.is_empty() && argument.chars().all(plain) {

@@ -7,6 +7,7 @@ mod answering;
 mod histories;
 mod keep;
 mod label;
+mod probing;
 
 pub use answering::AverageStatistics;
 use answering::Remeasured;

@@ -6,11 +6,13 @@ mod bad_image;
 mod ending;
 mod evaluating;
 mod further;
+mod outlook;
 mod record;
 mod standing;
 mod telling;
 mod watch;
 
+pub use outlook::Outlook;
 pub use record::Recording;
 pub use standing::{Ending, Mark, Standing};
 pub use watch::{Keep, Progress, Watch};
@@ -141,6 +143,7 @@ impl Run {
             earlier: 0.0,
             judged: None,
             begun: Instant::now(),
+            counted: dpcl_kernels::multiply_adds(),
         }
     }
 
@@ -176,6 +179,8 @@ struct Execution<'a> {
     /// Share of the work that was done before this process.
     earlier: f64,
     begun: Instant,
+    /// The thread's count of multiply-adds then.
+    counted: u64,
     /// The last evaluation.
     judged: Option<Judged>,
 }
@@ -292,6 +297,7 @@ impl Execution<'_> {
             let mut standing = self.standing.clone();
             standing.log = self.trail.mark();
             standing.seconds += self.begun.elapsed().as_secs_f64();
+            standing.multiply_adds += dpcl_kernels::multiply_adds() - self.counted;
             standing.peak_memory_bytes = standing.peak_memory_bytes.max(process::peak_memory_bytes());
             let standing = serde_json::to_value(standing).expect("a standing is plain data with string keys");
             Checkpoint {

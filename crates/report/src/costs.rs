@@ -24,7 +24,7 @@ pub struct Cost {
 }
 
 /// Every cost, in the order of the table.
-pub const COSTS: [Cost; 5] = [
+pub const COSTS: [Cost; 6] = [
     Cost {
         key: "step_seconds",
         heading: "step",
@@ -39,6 +39,12 @@ pub const COSTS: [Cost; 5] = [
         heading: "whole run",
         show: |seconds| format!("{} s", format::short(seconds)),
         value: |run| Some(run.result.train_seconds + run.result.eval_seconds),
+    },
+    Cost {
+        key: "multiply_adds",
+        heading: "multiply-adds",
+        show: |count| format!("{} G", format::short(count / 1e9)),
+        value: |run| run.result.multiply_adds.map(|count| count as f64),
     },
     Cost {
         key: "model_parameters",
@@ -116,6 +122,11 @@ fn footnotes(setting: &Setting, reference: Option<&Group>, costs: &[&Cost]) -> V
          depend on what else ran on the machine"
             .to_owned(),
     ];
+    if costs.iter().any(|cost| cost.key == "multiply_adds") {
+        notes.push(
+            "multiply-adds: of convolutions and linear layers in learning, forward and backward".to_owned(),
+        );
+    }
     if costs.iter().any(|cost| cost.key == "model_parameters") {
         notes.push(
             "model size: numbers learned by gradients and those kept beside them at a fixed size (copies, running \

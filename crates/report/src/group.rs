@@ -54,6 +54,19 @@ impl Run {
         Some(run)
     }
 
+    /// `†` for methods that are told task ends, `‡` for those told task ids, `§` for those that do not answer at any
+    /// time.
+    pub fn mark(&self) -> &'static str {
+        match (self.result.knowledge.as_str(), self.result.answers.as_str()) {
+            ("task-ends", "any-time") => "†",
+            ("task-ids", "any-time") => "‡",
+            (_, "any-time") => "",
+            ("task-ends", _) => "†§",
+            ("task-ids", _) => "‡§",
+            _ => "§",
+        }
+    }
+
     /// Whether the record itself said which setting and group it belongs to.
     fn speaks_for_itself(&self) -> bool {
         self.record.result.as_ref().is_some_and(|result| !result.group.is_empty())
@@ -93,18 +106,9 @@ impl Group {
         &self.runs[0]
     }
 
-    /// `†` for methods that are told task ends, `‡` for those told task ids, `§` for those that do not answer at any
-    /// time.
+    /// That of its runs.
     pub fn mark(&self) -> &'static str {
-        let result = &self.first().result;
-        match (result.knowledge.as_str(), result.answers.as_str()) {
-            ("task-ends", "any-time") => "†",
-            ("task-ids", "any-time") => "‡",
-            (_, "any-time") => "",
-            ("task-ends", _) => "†§",
-            ("task-ids", _) => "‡§",
-            _ => "§",
-        }
+        self.first().mark()
     }
 }
 

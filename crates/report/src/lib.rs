@@ -17,12 +17,15 @@ pub mod costs;
 pub mod curves;
 pub mod error;
 mod export;
+pub mod figures;
 pub mod format;
 pub mod group;
 mod html;
 mod later_keys;
 pub mod metrics;
 mod old_records;
+pub mod paper;
+pub mod plane;
 pub mod read;
 pub mod record;
 pub mod reproduce;
@@ -120,6 +123,26 @@ impl Report {
         export::csv::export(self)
     }
 
+    /// One line an evaluation of each run, unrounded, shares as 0..1.
+    pub fn evaluations(&self) -> String {
+        export::evaluations::export(self)
+    }
+
+    /// Every run's curves as TensorBoard reads them: the run's place in a folder, and the bytes of its file of events.
+    pub fn tensorboard(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let runs = self.settings.iter().enumerate().flat_map(|(place, setting)| {
+            setting.groups.iter().flat_map(|group| &group.runs).map(move |run| (place, run))
+        });
+        let several = self.settings.len() > 1;
+        let file = |(place, run): (usize, &Run)| {
+            let folder = format!("{}-seed{}", run.result.label.replace(['/', '\\'], "-"), run.result.seed);
+            let parent =
+                if several { PathBuf::from(format!("setting-{}", place + 1)) } else { PathBuf::new() };
+            (parent.join(folder).join("events.out.tfevents.0.dpcl"), export::tensorboard::events(run))
+        };
+        runs.map(file).collect()
+    }
+
     /// Everything the report knows, runs included, unrounded, shares as 0..1.
     pub fn json(&self) -> String {
         export::json::export(self)
@@ -129,6 +152,11 @@ impl Report {
     pub fn html(&self) -> String {
         html::export(self)
     }
+}
+
+/// One page of the paper's tables with ours beside them, and of figures.
+pub fn paper_page(tables: &[paper::Beside], figures: &[figures::Figure]) -> String {
+    html::paper::page(tables, figures)
 }
 
 /// The events are the truth; a result file that says otherwise was edited or written by another version.

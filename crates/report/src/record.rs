@@ -283,6 +283,10 @@ pub struct RunResult {
     pub train_seconds: f64,
     /// Wall-clock seconds spent evaluating.
     pub eval_seconds: f64,
+    /// Multiply-adds of convolutions and linear layers in learning, forward and backward, evaluation left out; absent
+    /// from older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multiply_adds: Option<u64>,
     /// Peak resident memory of the run's process.
     pub peak_memory_bytes: u64,
     /// Numbers the learner holds; absent from older records.

@@ -66,6 +66,7 @@ mod tests {
             bad_images: BadImages::default(),
             train_seconds: 0.1,
             eval_seconds: 1e-7,
+            multiply_adds: None,
             peak_memory_bytes: 5,
             isa: "portable".into(),
             threads: 1,

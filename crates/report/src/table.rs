@@ -24,6 +24,7 @@ pub struct Column {
 enum Unit {
     Percent,
     Number,
+    Work,
     Bytes,
 }
 
@@ -42,7 +43,7 @@ impl Column {
 }
 
 /// The columns every report has, those of `--online` and of methods told task ids, and what is measured of uncertainty.
-pub const COLUMNS: [Column; 12] = [
+pub const COLUMNS: [Column; 14] = [
     Column {
         name: "acc",
         meaning: "final accuracy, mean over tasks",
@@ -107,6 +108,20 @@ pub const COLUMNS: [Column; 12] = [
         value: |run| run.metrics.aurc_disagreement,
     },
     Column {
+        name: "updates",
+        meaning: "training steps",
+        unit: Unit::Number,
+        better: None,
+        value: |run| Some(run.result.updates as f64),
+    },
+    Column {
+        name: "multiply-adds",
+        meaning: "of convolutions and linear layers in learning, forward and backward",
+        unit: Unit::Work,
+        better: None,
+        value: |run| run.result.multiply_adds.map(|count| count as f64),
+    },
+    Column {
         name: "updates/s",
         meaning: "training steps per second of learning",
         unit: Unit::Number,
@@ -166,9 +181,12 @@ pub struct Row {
 }
 
 /// Columns that only the full table has.
+const BUDGET: [&str; 2] = ["updates", "multiply-adds"];
+/// The same, of how sure answers were.
 const DETAILS: [&str; 3] = ["ece", "aurc_confidence", "aurc_disagreement"];
 /// Columns that are left out where no run measured them.
-const OPTIONAL: [&str; 6] = ["online_acc", "acc_task_ids", "fm_task_ids", DETAILS[0], DETAILS[1], DETAILS[2]];
+const OPTIONAL: [&str; 7] =
+    ["online_acc", "acc_task_ids", "fm_task_ids", DETAILS[0], DETAILS[1], DETAILS[2], BUDGET[1]];
 
 /// A setting's groups and columns as text.
 pub struct Table {
@@ -196,6 +214,11 @@ impl Table {
     /// The columns that fit a terminal. Leaves out what no run measured, and adds `seeds` where groups
     /// have different numbers.
     pub fn of(setting: &Setting) -> Self {
+        Self::with(setting, |column| !DETAILS.contains(&column.name) && !BUDGET.contains(&column.name))
+    }
+
+    /// The same with what was spent on learning, for pages.
+    pub fn with_budget(setting: &Setting) -> Self {
         Self::with(setting, |column| !DETAILS.contains(&column.name))
     }
 
@@ -269,6 +292,7 @@ fn show(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Percent => format::percent(value),
         Unit::Number => format::short(value),
+        Unit::Work => format!("{} G", format::short(value / 1e9)),
         Unit::Bytes => format::bytes(value),
     }
 }
@@ -281,8 +305,11 @@ fn footnotes(setting: &Setting, columns: &[&str]) -> Vec<String> {
         Some(1) => "one seed",
         _ => "mean ± standard deviation over seeds",
     };
-    let further: String =
-        columns.iter().filter(|name| OPTIONAL.contains(name)).map(|name| format!(", {name}")).collect();
+    let further: String = columns
+        .iter()
+        .filter(|name| OPTIONAL.contains(name) && !BUDGET.contains(name))
+        .map(|name| format!(", {name}"))
+        .collect();
     let mut notes =
         vec![format!("acc, fm, a_auc{further} in percent; fm is forgetting, lower is better; {spread}")];
     if DETAILS.iter().any(|name| columns.contains(name)) {

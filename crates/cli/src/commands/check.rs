@@ -3,7 +3,9 @@
 use dpcl::{Run, method::Architecture, stream::Arrivals};
 
 use crate::{
-    completing, failure,
+    completing,
+    conductor::Shares,
+    estimate, failure,
     flags::Flags,
     grid::{self, Planned, Wishes},
     output, told,
@@ -22,9 +24,10 @@ pub struct Arguments {
 }
 
 const EXAMPLES: &str = "\
-Opens the data and lays out the stream, but learns nothing. The checked
+Opens the data and lays out the stream, but learns nothing of it. The checked
 configuration goes to stdout, one for each label at its first seed; the summary
-goes to stderr.
+goes to stderr, with an estimate of time: a step of each method and an answer
+are measured on made-up images.
 
 Examples:
   dpcl check my.toml                      is it right, and what is left open?
@@ -47,6 +50,10 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
         output::talk(summary(planned, &run)?);
     }
     told::ignored(&grid).iter().for_each(output::talk);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let shares = Shares::new(grid.runs.len(), cores, grid.jobs, grid.threads);
+    let estimate = estimate::of(&grid.runs, shares, &mut |label| output::talk(format!("measuring {label}")))?;
+    estimate.lines(&grid.folders).into_iter().for_each(output::talk);
     let count = grid.runs.len();
     output::talk(format!("{count} run{} in all; nothing is wrong", if count == 1 { "" } else { "s" }));
     Ok(failure::DONE)

@@ -9,6 +9,7 @@ mod list;
 mod predict;
 mod presets;
 mod report;
+mod reproduce;
 mod run;
 mod run_one;
 mod split;
@@ -37,8 +38,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.";
 enum Command {
     Run(run::Arguments),
     #[command(hide = true, about = "Make one run in this process; started by `dpcl run`")]
-    RunOne,
+    RunOne(run_one::Arguments),
     Report(report::Arguments),
+    Reproduce(reproduce::Arguments),
     Predict(predict::Arguments),
     Inspect(inspect::Arguments),
     List(list::Arguments),
@@ -55,8 +57,9 @@ impl Arguments {
     pub fn execute(&self) -> anyhow::Result<u8> {
         match &self.command {
             Command::Run(arguments) => run::execute(arguments),
-            Command::RunOne => run_one::execute(),
+            Command::RunOne(arguments) => run_one::execute(arguments),
             Command::Report(arguments) => report::execute(arguments),
+            Command::Reproduce(arguments) => reproduce::execute(arguments),
             Command::Predict(arguments) => predict::execute(arguments),
             Command::Inspect(arguments) => inspect::execute(arguments),
             Command::List(arguments) => list::execute(arguments),

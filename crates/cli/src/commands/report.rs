@@ -28,6 +28,14 @@ pub struct Arguments {
     #[arg(long, value_enum)]
     format: Option<Format>,
 
+    /// What a line of CSV is of
+    #[arg(long, value_enum, default_value = "group")]
+    each: Each,
+
+    /// Write every run's curves for TensorBoard into a folder, and nothing else
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "output"])]
+    tensorboard: Option<PathBuf>,
+
     /// Write to a file instead of stdout
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -65,7 +73,17 @@ Examples:
   dpcl report runs/a runs/b --format markdown
   dpcl report runs --output runs.csv
   dpcl report runs --format json | jq .settings
+  dpcl report runs --format csv --each evaluation
+  dpcl report runs --tensorboard curves
   dpcl report runs/small --against er --margin 2";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Each {
+    /// Runs that differ in their seed only
+    Group,
+    /// An evaluation of a run
+    Evaluation,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -129,20 +147,50 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
         (None, None) => Format::Table,
     };
     let report = load(arguments)?;
+    if let Some(folder) = &arguments.tensorboard {
+        return tensorboard(&report, folder);
+    }
+    let lines = |format: Format| match arguments.each {
+        Each::Evaluation if format != Format::Csv => Err(Usage::with_hint(
+            "only CSV can have a line an evaluation",
+            "add `--format csv`, or leave out `--each`",
+        )),
+        Each::Evaluation => Ok(true),
+        Each::Group => Ok(false),
+    };
+    let export = |report: &Report, format: Format, colour: bool| {
+        Ok::<_, Usage>(if lines(format)? { report.evaluations() } else { export(report, format, colour) })
+    };
     match (&arguments.output, arguments.format) {
         (Some(path), _) => {
-            let text = export(&report, format, true);
+            let text = export(&report, format, true)?;
             fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
             output::talk(format!("wrote {}", path.display()));
         }
-        (None, Some(_)) => output::data(&export(&report, format, false))?,
+        (None, Some(_)) => output::data(&export(&report, format, false)?)?,
         (None, None) => {
-            output::data(&export(&report, format, false))?;
+            output::data(&export(&report, format, false)?)?;
             let path = page_path(&arguments.folders);
             folder::write_whole(&path, report.html().as_bytes()).context("cannot write the report")?;
             output::talk(format!("\nreport: {}", path.display()));
         }
     }
+    Ok(failure::DONE)
+}
+
+fn tensorboard(report: &Report, folder: &Path) -> anyhow::Result<u8> {
+    let files = report.tensorboard();
+    for (path, bytes) in &files {
+        let path = folder.join(path);
+        let parent = path.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
+        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    output::talk(format!(
+        "wrote {} runs; look at them with: tensorboard --logdir {}",
+        files.len(),
+        folder.display()
+    ));
     Ok(failure::DONE)
 }
 

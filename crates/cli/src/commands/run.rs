@@ -216,7 +216,7 @@ fn write_page(folder: &Path, page: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// Tells every failure once, with all runs it befell.
-fn tell_failures(runs: &[Planned], outcomes: &[Outcome]) -> Vec<Failure> {
+pub fn tell_failures(runs: &[Planned], outcomes: &[Outcome]) -> Vec<Failure> {
     let mut told: Vec<(Failure, Vec<&str>)> = Vec::new();
     for (run, outcome) in runs.iter().zip(outcomes) {
         let Outcome::Failed(failure) = outcome else { continue };

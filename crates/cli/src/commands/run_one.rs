@@ -1,8 +1,10 @@
 //! `dpcl run-one`: one run in a process of its own, so that its time and peak memory are its own. Started by
-//! `dpcl run`; takes its order from stdin and reports on stdout.
+//! `dpcl run`, it takes its order from stdin and reports on stdout; started by a cluster, it takes it from a file.
 
 use std::{
+    fs,
     io::{self, BufRead, Read, Write},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -26,19 +28,38 @@ use crate::{
 /// Time between two reports of progress: as often as an eye can follow.
 const PAUSE: Duration = Duration::from_millis(60);
 
-/// Makes the run ordered on stdin. Failures are reported on stdout, so that there is one way to hear of them.
-pub fn execute() -> anyhow::Result<u8> {
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line).context("cannot read the order")?;
+/// Make one run in this process
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// A file with the order; nobody watches, and a signal stops the run
+    #[arg(long, value_name = "FILE")]
+    order: Option<PathBuf>,
+}
+
+/// Makes the run ordered on stdin or in a file. Failures are reported on stdout, so that there is one way to hear of
+/// them; without a watcher they are told as by every other command.
+pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
+    let line = match &arguments.order {
+        Some(path) => fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?,
+        None => {
+            let mut line = String::new();
+            io::stdin().lock().read_line(&mut line).context("cannot read the order")?;
+            line
+        }
+    };
     let order: Order = serde_json::from_str(&line).context("the order is not one; use `dpcl run`")?;
     let stop = Arc::new(AtomicBool::new(false));
     signals::set_on_signal(&stop)?;
+    if arguments.order.is_some() {
+        return alone(&order, &stop);
+    }
     stop_when_left_alone(Arc::clone(&stop));
 
-    let message = perform(&order, &stop).unwrap_or_else(|error| match Failure::from(&error) {
-        failure if failure.code == failure::INTERRUPTED => Message::Interrupted,
-        failure => Message::Failed(failure),
-    });
+    let message =
+        perform(&order, &stop, &mut send_progress()).unwrap_or_else(|error| match Failure::from(&error) {
+            failure if failure.code == failure::INTERRUPTED => Message::Interrupted,
+            failure => Message::Failed(failure),
+        });
     send(&message)?;
     Ok(match message {
         Message::Failed(_) => failure::FAILED,
@@ -47,7 +68,30 @@ pub fn execute() -> anyhow::Result<u8> {
     })
 }
 
-fn perform(order: &Order, stop: &AtomicBool) -> anyhow::Result<Message> {
+/// Without a watcher: the log of a cluster's job says how it began and ended, and nothing in between.
+fn alone(order: &Order, stop: &AtomicBool) -> anyhow::Result<u8> {
+    output::talk(format!("run {}", order.folder.display()));
+    let message = perform(order, stop, &mut |_| {})?;
+    output::talk(match message {
+        Message::Kept(_) => "it was finished already and is kept",
+        _ => "finished",
+    });
+    Ok(failure::DONE)
+}
+
+/// Tells the watcher, now and then.
+fn send_progress() -> impl FnMut(&Progress) {
+    let mut last: Option<Instant> = None;
+    move |progress: &Progress| {
+        if last.is_none_or(|last| last.elapsed() >= PAUSE) || progress.samples == progress.total {
+            last = Some(Instant::now());
+            // A watcher that has gone closes stdin as well, which stops the run.
+            let _ = send(&Message::Progress(progress.clone()));
+        }
+    }
+}
+
+fn perform(order: &Order, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> anyhow::Result<Message> {
     let run = Run::open(&Config::from_toml(&order.config)?)?;
     let folder = RunFolder::at(&order.folder);
     if let Status::Finished(result) = folder.status(run.setup())? {
@@ -58,7 +102,7 @@ fn perform(order: &Order, stop: &AtomicBool) -> anyhow::Result<Message> {
     if let Status::Finished(result) = folder.status(run.setup())? {
         return Ok(Message::Kept(result));
     }
-    let learned = learn(order, &run, (&folder, &claim), stop);
+    let learned = learn(order, &run, (&folder, &claim), stop, progress);
     if let Err(error) = &learned {
         let failure = Failure::from(error);
         if failure.code != failure::INTERRUPTED {
@@ -74,21 +118,14 @@ fn learn(
     run: &Run,
     (folder, claim): (&RunFolder, &Claim),
     stop: &AtomicBool,
+    progress: &mut dyn FnMut(&Progress),
 ) -> anyhow::Result<Message> {
-    let mut last: Option<Instant> = None;
-    let mut progress = |progress: &Progress| {
-        if last.is_none_or(|last| last.elapsed() >= PAUSE) || progress.samples == progress.total {
-            last = Some(Instant::now());
-            // A watcher that has gone closes stdin as well, which stops the run.
-            let _ = send(&Message::Progress(progress.clone()));
-        }
-    };
     let result = run.record(Recording {
         folder,
         claim,
         command: Some(&order.command),
         every: order.every.parse().map_err(anyhow::Error::msg)?,
-        progress: &mut progress,
+        progress,
         notice: &mut |text| {
             let _ = send(&Message::Notice(text.to_owned()));
         },

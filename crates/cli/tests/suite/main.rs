@@ -14,6 +14,7 @@ mod learner;
 mod names;
 mod own_method;
 mod report;
+mod reproduce;
 mod resume;
 mod support;
 mod sweeps;

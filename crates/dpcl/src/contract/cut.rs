@@ -58,6 +58,7 @@ impl Subject {
         let timeless = |result: &RunResult| RunResult {
             train_seconds: 0.0,
             eval_seconds: 0.0,
+            multiply_adds: None,
             peak_memory_bytes: 0,
             ..result.clone()
         };

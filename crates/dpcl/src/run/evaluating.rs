@@ -28,11 +28,13 @@ pub(super) struct Judged {
 impl Execution<'_> {
     /// Answers for a stream sample before it is learned; a method that is told task ids is not told this one.
     pub(super) fn predict_first(&mut self, image: &data::Image, class: usize) -> Result<()> {
+        let before = dpcl_kernels::multiply_adds();
         let right = match self.learner.predict(image) {
             Ok(prediction) => prediction.label == class.into(),
             Err(Error::NoClassYet) => false,
             Err(error) => return Err(error),
         };
+        self.standing.answering += dpcl_kernels::multiply_adds() - before;
         let (samples, correct) = self.standing.online;
         self.standing.online = (samples + 1, correct + u64::from(right));
         Ok(())
@@ -40,7 +42,7 @@ impl Execution<'_> {
 
     /// Judges the learner on the test images; one that is told task ids with them as well.
     pub(super) fn evaluate(&mut self, kind: EvaluationKind, watch: &mut Watch<'_>) -> Result<()> {
-        let begin = Instant::now();
+        let (begin, before) = (Instant::now(), dpcl_kernels::multiply_adds());
         let (samples, updates) = (self.standing.samples, self.updates());
         let Judged { judgement, unaveraged, .. } = match self.judged.take() {
             // A task may end where the period comes round: the same learner gives the same answers.
@@ -74,6 +76,7 @@ impl Execution<'_> {
             self.emit(Event::Unaveraged { samples, updates, kind, classes, uncertainty }, watch)?;
         }
         self.judged = Some(Judged { samples, judgement, unaveraged });
+        self.standing.answering += dpcl_kernels::multiply_adds() - before;
         Ok(())
     }
 }

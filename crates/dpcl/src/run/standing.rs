@@ -38,6 +38,12 @@ pub struct Standing {
     pub evaluating: f64,
     /// Peak resident memory of the processes that made the run so far.
     pub peak_memory_bytes: u64,
+    /// Multiply-adds of convolutions and linear layers so far, evaluation included.
+    #[serde(default)]
+    pub multiply_adds: u64,
+    /// Those of them that evaluation took.
+    #[serde(default)]
+    pub answering: u64,
 }
 
 /// What a method has been told of the end of a task and has not caught up with yet.

@@ -71,6 +71,12 @@ impl Execution<'_> {
         }
     }
 
+    /// Multiply-adds of learning; `None` where the operators that ran are not counted.
+    fn learned(&self) -> Option<u64> {
+        let all = self.standing.multiply_adds + (dpcl_kernels::multiply_adds() - self.counted);
+        Some(all.saturating_sub(self.standing.answering)).filter(|&learned| learned > 0)
+    }
+
     pub(super) fn result(&self) -> RunResult {
         let setup = &self.run.setup;
         let standing = &self.standing;
@@ -89,6 +95,7 @@ impl Execution<'_> {
             bad_images: BadImages::of(&self.events),
             train_seconds: seconds - standing.evaluating,
             eval_seconds: standing.evaluating,
+            multiply_adds: self.learned(),
             peak_memory_bytes: standing.peak_memory_bytes.max(process::peak_memory_bytes()),
             parameters: Some(self.learner.parameters()),
             isa: dpcl_kernels::isa_name().to_owned(),

@@ -114,7 +114,7 @@ fn number(value: Option<f64>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-fn line(fields: &[String]) -> String {
+pub(super) fn line(fields: &[String]) -> String {
     fields.iter().map(|field| quote(field)).collect::<Vec<_>>().join(",") + "\n"
 }
 

@@ -21,7 +21,7 @@ enum Node {
 }
 
 /// Elements HTML forbids to have children.
-const VOID: [&str; 5] = ["br", "hr", "img", "link", "meta"];
+const VOID: [&str; 6] = ["br", "hr", "img", "input", "link", "meta"];
 /// Elements inside which space between tags would show.
 const INLINE: [&str; 21] = [
     "a",

@@ -1,14 +1,17 @@
 //! The report as one page: style, drawings and pictures inside it, no script, nothing fetched. A content policy in its
 //! head makes browsers hold it to that. Each figure has its own file; this one puts them in order.
 
+mod choose;
 mod classes;
 mod compared;
 mod cost;
+pub mod figures;
 mod forgetting;
 mod heatmap;
 mod lines;
 mod markup;
 mod memory;
+pub mod paper;
 mod plot;
 mod runs;
 mod scale;
@@ -48,6 +51,11 @@ fn head(report: &Report) -> Element {
         .child(meta("color-scheme", "light dark"))
         .child(tag("title").text(title(report)))
         .child(if report.compared().is_some() { style.own(COMPARED_STYLE) } else { style })
+        .children(
+            Some(choose::rules(report))
+                .filter(|rules| !rules.is_empty())
+                .map(|rules| tag("style").text(rules)),
+        )
 }
 
 fn title(report: &Report) -> String {
@@ -70,7 +78,12 @@ fn body(report: &Report) -> Element {
     let footer = tag("footer").child(runs::glossary()).child(
         tag("p").text(format!("Made from the records of the runs by dpcl {}.", env!("CARGO_PKG_VERSION"))),
     );
-    let main = tag("main").child(header).children(runs::remarks(report)).children(sections).child(footer);
+    let main = tag("main")
+        .child(header)
+        .children(runs::remarks(report))
+        .children(choose::boxes(report))
+        .children(sections)
+        .child(footer);
     tag("body").child(main)
 }
 
@@ -97,13 +110,13 @@ fn section(report: &Report, setting: &Setting, place: usize) -> Element {
         .child(summary::figure(setting))
         .children(report.comparison(setting).as_ref().map(compared::figure))
         .children(any_time(setting))
-        .children(heatmap::figure(setting))
+        .children(heatmap::figure(setting).map(|figure| choose::fold(setting, "Accuracy by task", figure)))
         .child(pair(forgetting::figure(setting).into_iter().chain([cost::figure(setting)]).collect()))
         .child(cost::table(setting))
         .children(classes::figure(setting))
         .children(uncertainty::figures(setting))
         .child(pair(training.into_iter().flatten().collect()))
-        .children(memory::figure(setting))
+        .children(memory::figure(setting).map(|figure| choose::fold(setting, "Memory", figure)))
         .child(runs::configurations(setting))
         .child(runs::table(setting))
 }
@@ -112,14 +125,18 @@ fn pair(figures: Vec<Element>) -> Element {
     tag("div").class(if figures.len() > 1 { "pair" } else { "single" }).children(figures)
 }
 
-fn any_time(setting: &Setting) -> Option<Element> {
-    let lines = Lines {
+fn any_time_lines(setting: &Setting) -> Option<Lines<'_>> {
+    Some(Lines {
         y_title: "accuracy on the classes met so far, %",
         describe: "Accuracy of each method over the stream".into(),
         names: true,
         height: 380.0,
         ..lines(setting, curves::any_time, Vertical::Percent)?
-    };
+    })
+}
+
+fn any_time(setting: &Setting) -> Option<Element> {
+    let lines = any_time_lines(setting)?;
     let band = if setting.groups.iter().any(|group| group.runs.len() > 1) {
         " Bands are one standard deviation over seeds."
     } else {
@@ -206,6 +223,16 @@ fn group_heading(group: &Group) -> Element {
 
 /// The class that gives an element and what is inside it the group's colour.
 fn series_class(group: &Group) -> String {
-    let dash = if group.colour < COLOURS { "" } else { " dashed" };
-    format!("s{}{dash}", group.colour % COLOURS)
+    format!("{} m{}", tier(group.colour), group.colour)
+}
+
+/// The class of a colour; those that have to be used again differ in their lines.
+fn tier(colour: usize) -> String {
+    let dash = match colour / COLOURS {
+        0 => "",
+        1 => " dashed",
+        2 => " dashed long",
+        _ => " dashed short",
+    };
+    format!("s{}{dash}", colour % COLOURS)
 }

@@ -71,7 +71,7 @@ fn with_spread(estimate: Estimate) -> String {
 
 /// The table every format shows, with the remaining metrics folded below it.
 pub fn figure(setting: &Setting) -> Element {
-    let table = Table::of(setting);
+    let table = Table::with_budget(setting);
     let heading = |name: &str| {
         let meaning = COLUMNS.iter().find(|column| column.name == name).map_or("", |column| column.meaning);
         tag("th").with("scope", "col").with("title", meaning).text(name)

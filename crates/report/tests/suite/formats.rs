@@ -37,6 +37,47 @@ fn markdown() {
 }
 
 #[test]
+fn a_line_of_csv_can_be_an_evaluation() {
+    let report = report();
+    let text = report.evaluations();
+    let runs = report.settings.iter().flat_map(|setting| &setting.groups).flat_map(|group| &group.runs);
+    let evaluations: usize = runs
+        .map(|run| {
+            let events = &run.record.events;
+            events
+                .iter()
+                .filter(|event| matches!(event, dpcl_report::record::Event::Evaluation { .. }))
+                .count()
+        })
+        .sum();
+    assert!(evaluations > 8);
+    assert_eq!(text.lines().count(), evaluations + 1);
+    let heading: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    assert_eq!(
+        &heading[7..],
+        ["seed", "samples", "updates", "kind", "task", "classes", "images", "accuracy"]
+    );
+    assert!(text.contains(",task-end,0,") && text.contains(",period,,"), "{text}");
+}
+
+#[test]
+fn every_run_has_a_file_for_tensorboard() {
+    let files = report().tensorboard();
+    assert_eq!(files.len(), 4);
+    assert!(files.iter().any(|(path, _)| path.ends_with("er-seed1/events.out.tfevents.0.dpcl")), "{files:?}");
+    for (_, bytes) in &files {
+        let tag = b"accuracy/any-time";
+        assert!(bytes.windows(tag.len()).any(|window| window == tag));
+        // The first record: its length in eight bytes, and the version of the format.
+        assert_eq!(u64::from_le_bytes(bytes[..8].try_into().unwrap()), 26);
+        assert!(
+            bytes[12..].windows(13).next().is_some()
+                && bytes.windows(13).any(|window| window == b"brain.Event:2")
+        );
+    }
+}
+
+#[test]
 fn latex() {
     insta::assert_snapshot!(report().latex());
 }

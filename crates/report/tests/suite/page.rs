@@ -151,6 +151,33 @@ fn records_that_do_not_tell_of_uncertainty_or_size_still_have_a_page() {
 }
 
 #[test]
+fn on_a_page_of_thirty_methods_each_can_be_hidden_and_pointed_at() {
+    let method =
+        |at: usize| Plan::small(format!("method-{at:02}").leak(), 0.9 - at as f64 / 100.0, 0.5).record(1);
+    let many = Report::new((0..30).map(method).collect()).html();
+    assert_eq!(check_well_formed(&many), Ok(()));
+    assert!(many.contains("30 methods: show, hide"));
+    for at in 0..30 {
+        assert!(many.contains(&format!("id=\"m{at}\"")), "{at}");
+        assert!(
+            many.contains(&format!("body:has(#m{at}:not(:checked)) .m{at} {{ display: none; }}")),
+            "{at}"
+        );
+        assert!(many.matches(&format!(" m{at}\"")).count() > 1, "{at}");
+    }
+    // What has a panel a method is folded, and no two methods look the same.
+    assert!(many.contains("Memory of 30 methods"));
+    let looks: std::collections::BTreeSet<&str> = many
+        .split("<li class=\"")
+        .skip(1)
+        .filter_map(|entry| entry.split(" pick-").next())
+        .take(30)
+        .collect();
+    assert_eq!(looks.len(), 30);
+    assert!(!many.contains("<script") && !page().contains("chooser\""));
+}
+
+#[test]
 fn the_same_records_give_the_same_page() {
     assert_eq!(page(), page());
 }

@@ -200,6 +200,7 @@ impl Plan {
             bad_images: BadImages::default(),
             train_seconds: updates as f64 / 1000.0 * self.slowness * (1.0 + 0.02 * noise(seed, 1, 4)),
             eval_seconds: updates as f64 / 1000.0 * 0.9,
+            multiply_adds: None,
             peak_memory_bytes: 380_000_000 + (self.slowness * 2e7) as u64 + seed * 1_000_000,
             parameters: Some(Parameters {
                 network: 171_000 + 3_220 * self.heads,
