@@ -14,7 +14,7 @@ pub use label::Label;
 
 use std::{collections::HashMap, fmt, path::Path};
 
-use dpcl_report::record::Parameters;
+use dpcl_report::record::{Parameters, Remark};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -341,6 +341,11 @@ impl Learner {
     /// Counts the method wants on record.
     pub fn counters(&self) -> std::collections::BTreeMap<String, f64> {
         self.method.counters()
+    }
+
+    /// What befell the method that tables have to say below them, such as a limit that was met.
+    pub fn remarks(&self) -> Vec<Remark> {
+        self.method.remarks()
     }
 
     /// How many numbers it holds, stored images and optimiser moments left out.

@@ -44,7 +44,7 @@ pub use crate::{
     state::{Array, Elements, Persist, State},
 };
 use burn::tensor::Tensor;
-pub use dpcl_report::record::Parameters;
+pub use dpcl_report::record::{Parameters, Remark};
 
 use crate::{data::Image, error::Result};
 
@@ -215,6 +215,11 @@ pub trait Method: Persist + Send + Sync {
     /// Counts worth recording, cumulative.
     fn counters(&self) -> BTreeMap<String, f64> {
         BTreeMap::new()
+    }
+
+    /// What befell it that tables have to say below them, such as a limit that was met.
+    fn remarks(&self) -> Vec<Remark> {
+        Vec::new()
     }
 }
 

@@ -313,12 +313,13 @@ pub fn method_notes(setting: &Setting) -> Vec<String> {
     notes
 }
 
-/// What records say of themselves, each remark once with all who have it.
+/// What records say of themselves, each remark once with all who have it; one run of a group is enough.
 fn remarks(setting: &Setting) -> Vec<String> {
     let mut said: Vec<(&Remark, Vec<&str>)> = Vec::new();
     for group in &setting.groups {
-        for remark in &group.first().result.remarks {
+        for remark in group.runs.iter().flat_map(|run| &run.result.remarks) {
             match said.iter_mut().find(|(known, _)| *known == remark) {
+                Some((_, names)) if names.contains(&group.name.as_str()) => {}
                 Some((_, names)) => names.push(&group.name),
                 None => said.push((remark, vec![&group.name])),
             }

@@ -17,3 +17,4 @@ mod report;
 mod resume;
 mod support;
 mod sweeps;
+mod systems;

@@ -309,6 +309,25 @@ mod tests {
     }
 
     #[test]
+    fn evolved_and_perturbed_replay_take_the_passes_they_say() {
+        // Four steps on four rows alone, which know four classes, then four beside as many stored ones, which know five.
+        let bench = CostBench { tasks: 1, samples: 8, ..bench() };
+        let work = |method: &str| bench.run(method).unwrap().multiply_adds * 8.0;
+        let architecture = Architecture::named("slim", None, 1e-6, 0.1).unwrap();
+        let encoder = architecture.multiply_adds(8) as f64;
+        let head = |columns: usize| (architecture.features() * columns) as f64;
+        let stem = (8 * 8 * 9 * 3 * architecture.width) as f64;
+        // A row forward and back, but not to its image.
+        let row = |columns: usize| 3.0 * (encoder + head(columns)) - stem;
+        let er = 4.0 * (4.0 * row(4) + 8.0 * row(5));
+        assert_eq!(work("er"), er);
+        // Stored rows go forward and back to the image five times, where no weight learns, and are learned there too.
+        assert_eq!(work("dro"), er + 4.0 * 4.0 * (5.0 * 2.0 * (encoder + head(5)) + row(5)));
+        // Two places, each found by half of the stream's rows; what is stored is looked at once when the task ends.
+        assert_eq!(work("fs-dgpm"), 2.0 * er + 4.0 * 4.0 * (row(4) + row(5)) + 8.0 * encoder);
+    }
+
+    #[test]
     fn plain_replay_is_its_own_measure() {
         let cost = bench().run("er").unwrap();
         assert_eq!((cost.multiply_adds_times, cost.model_times, cost.kept_times), (1.0, 1.0, 1.0));

@@ -67,6 +67,7 @@ pub const INFO: MethodInfo = MethodInfo {
     departures: &[
         "rounds end after as many steps as samples earn, where the authors take two a batch",
         "augmentation and CutMix, as the protocol has them",
+        "the configured network, of which only the last group ends without ReLU",
         "the controller sees `ctn.controller_rows` stored samples at most",
     ],
     knowledge: Knowledge::TaskIds,

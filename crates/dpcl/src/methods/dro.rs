@@ -13,7 +13,8 @@
 //! Departures from the paper, the first three those of the authors' code. The signs are not those of the derivation: R
 //! pulls rows together, and `langevin` makes them easier; `fix_sign` turns both around. Between images K is the identity
 //! as far as numbers go, so that R hardly matters and each row climbs its own loss. The dot products of gradients that
-//! the paper bounds are not looked at. Stream and memory rows go through the network as one batch and are cut and mixed
+//! the paper bounds are not looked at. That code rehearses no rows of the present task and none before the second; here,
+//! where nobody tells of tasks, all stored rows are rehearsed. Stream and memory rows go through the network as one batch and are cut and mixed
 //! apart, each half by chance of its own; evolution and both terms of the memory have the mixed labels. Evolved rows are
 //! normalised with their own batch statistics, and leave no trace in the running ones.
 
@@ -43,6 +44,8 @@ pub const INFO: MethodInfo = MethodInfo {
     departures: &[
         "signs of the evolution are those of the authors' code, unless `dro.fix_sign`",
         "dot products of gradients are not bounded, as in that code",
+        "rows of the present task are rehearsed, which that code leaves out",
+        "stream and memory rows are normalised as one batch, and cut and mixed apart",
         "evolved rows leave no trace in batch norm's running statistics",
     ],
     section: "dro",

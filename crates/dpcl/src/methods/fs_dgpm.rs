@@ -19,7 +19,9 @@
 //! with a basis as well; batch norms and biases are perturbed and not held. The network is another, and th and th_add,
 //! the authors' for ten tasks of CIFAR-100, are a guess for it. Bases are made of at most 4,096 windows a layer, of
 //! clean images in evaluation mode, by the eigen-decomposition of their Gram matrix. The batch is cut and mixed, the
-//! rows of gₖ are not. Running statistics follow b at θ₁ alone.
+//! rows of gₖ are not; these are taken in order of arrival, where the code shuffles them. Running statistics follow b at
+//! θ₁ alone. λ descends at every step: the code puts other numbers in its place after the first, which its optimiser does
+//! not know, so that there λ stays near 1 until a plateau.
 
 mod leading;
 mod subspace;
@@ -53,6 +55,7 @@ pub const INFO: MethodInfo = MethodInfo {
         "perturbed weights pass gradients on to first order only",
         "one head over all classes met, with a basis as well",
         "the thresholds are those for ten tasks of CIFAR-100 and another network",
+        "soft weights descend at every step, which in the authors' code only the first does",
     ],
     knowledge: Knowledge::TaskEnds,
     section: "fsdgpm",

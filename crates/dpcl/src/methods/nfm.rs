@@ -5,7 +5,10 @@
 //!
 //! Loss: λ·CE(z, y) + (1 − λ)·CE(z, y_{s}), z the logits of (1 + σₘB₁u) ⊙ (λh + (1 − λ)h_{s}) + σₐB₂ξ, u uniform in ±1,
 //! ξ normal, B₁ and B₂ from Beta(2, 5), λ from Beta(α, α), one depth, pairing, λ, B₁ and B₂ a batch. Memory: reservoir.
-//! Rate: constant, as in the authors' code; no CutMix. Eligible depths are 0 to 2 as there; NFM's own code has 0 to 3.
+//! Rate: constant.
+//!
+//! Departures from the paper, all those of DPCL's public code: it learns whole data sets and rehearses nothing, where this
+//! is replay without a schedule and CutMix; depths are 0 to 2, where NFM's own code has 0 to 3.
 
 use super::{MethodInfo, REHEARSAL};
 use crate::{
@@ -13,19 +16,22 @@ use crate::{
     config::{OwnKeys, Setup, keys},
     error::Result,
     method::Method,
-    perturb::{NoiseKind, PfiConfig},
+    perturb::{NoiseKind, PfiConfig, some_depth},
     rehearsal::{
         Rehearsal, Rehearse, Replay, Training,
         double::{DoubleKeys, DoublePerturbation},
     },
-    state::{Persist, State},
+    state::Persist,
 };
 
 /// How the method is listed and built.
 pub const INFO: MethodInfo = MethodInfo {
     name: "nfm",
     about: "replay with activations that are mixed and then disturbed at a random depth",
-    departures: &["`nfm.layers` are 0 to 2 as in DPCL's public code, where NFM's own has 0 to 3"],
+    departures: &[
+        "the paper learns whole data sets; replay is as in DPCL's public code, without a schedule and CutMix",
+        "`nfm.layers` are 0 to 2 as in that code, where NFM's own has 0 to 3",
+    ],
     section: "nfm",
     rate: "constant",
     cutmix: 0.0,
@@ -46,6 +52,11 @@ keys! {
         /// Depths to mix at, one chosen a step: 0 is the image, 1 to 4 the output of that residual group.
         layers: Vec<usize> = vec![0, 1, 2], at_least(0), at_most(4);
     }
+    also refuse_no_depth;
+}
+
+fn refuse_no_depth(keys: &NfmKeys) -> Result<()> {
+    some_depth(&keys.layers)
 }
 
 /// Replay of mixed and disturbed activations.
@@ -79,14 +90,10 @@ impl Rehearse for Nfm {
     fn double(&self) -> Option<&DoublePerturbation> {
         Some(&self.double)
     }
-}
 
-impl Persist for Nfm {
-    fn save(&self, state: &mut State) {
-        state.save_part("perturbed", &self.double);
-    }
-
-    fn load(&mut self, state: &State) -> Result<()> {
-        state.load_part("perturbed", &mut self.double)
+    fn double_mut(&mut self) -> Option<&mut DoublePerturbation> {
+        Some(&mut self.double)
     }
 }
+
+impl Persist for Nfm {}

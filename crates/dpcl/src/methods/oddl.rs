@@ -20,7 +20,7 @@
 //! autoencoders are a tenth as wide (`oddl.vae_width`), they see images of at most 32 pixels a side, and choose at the
 //! means of their draws. At most 256 stored and as many generated images are compared. A full memory frees a twentieth
 //! of its slots at once (`oddl.room`), so that it is not looked through for each batch. Components have a limit; that
-//! it kept one from being opened is counted (`components_refused`).
+//! it kept one from being opened is counted (`components_refused`) and said below tables.
 
 mod component;
 mod discrepancy;
@@ -29,7 +29,7 @@ mod raster;
 mod tests;
 
 use burn::tensor::Device;
-use dpcl_report::record::Parameters;
+use dpcl_report::record::{Parameters, Remark};
 
 use self::{
     component::{Component, labels, nearest, pixels},
@@ -353,6 +353,15 @@ impl Rehearse for Oddl {
     fn counters(&self) -> Vec<(String, u64)> {
         let counts = [("components", self.frozen.len() as u64 + 1), ("components_refused", self.refused)];
         counts.map(|(name, count)| (name.to_owned(), count)).to_vec()
+    }
+
+    fn remarks(&self) -> Vec<Remark> {
+        let most = self.keys.components;
+        let remark = || Remark {
+            one: format!("wanted another component and may have no more (`oddl.components` is {most})"),
+            several: format!("wanted another component and may have no more (`oddl.components` is {most})"),
+        };
+        (self.refused > 0).then(remark).into_iter().collect()
     }
 }
 

@@ -17,4 +17,4 @@ pub use gaussian::Gaussian;
 pub use noise::Normals;
 #[cfg(test)]
 pub use pfi::{DEEPEST, mix, perturb};
-pub use pfi::{Disturbance, Mixing, NoiseKind, Pfi, PfiConfig, Statistics};
+pub use pfi::{Disturbance, Mixing, NoiseKind, Pfi, PfiConfig, Statistics, some_depth};

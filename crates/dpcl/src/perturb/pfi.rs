@@ -74,7 +74,15 @@ keys! {
 }
 
 fn refuse_no_depth(keys: &PfiConfig) -> Result<()> {
-    if keys.layers.is_empty() {
+    some_depth(&keys.layers)
+}
+
+/// Refuses a list of depths, the value of a key `layers`, that names none.
+///
+/// # Errors
+/// When it is empty.
+pub fn some_depth(layers: &[usize]) -> Result<()> {
+    if layers.is_empty() {
         return Err(Error::bad_key(
             "layers",
             format!("must name depths between 0 and {DEEPEST}, and names none"),

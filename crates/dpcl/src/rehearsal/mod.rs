@@ -24,7 +24,7 @@ use double::{DoublePerturbation, HistoryCheck};
 use std::{collections::BTreeMap, ops::Range};
 
 use burn::tensor::Tensor;
-use dpcl_report::record::Parameters;
+use dpcl_report::record::{Parameters, Remark};
 
 use crate::{
     answers::Scores,
@@ -129,6 +129,11 @@ pub trait Rehearse: Persist + Send + Sync {
     fn counters(&self) -> Vec<(String, u64)> {
         Vec::new()
     }
+
+    /// As [`Method::remarks`].
+    fn remarks(&self) -> Vec<Remark> {
+        Vec::new()
+    }
 }
 
 /// A rehearsal method, whole.
@@ -220,6 +225,10 @@ impl<R: Rehearse> Method for Rehearsal<R> {
         let double = self.own.double().map(DoublePerturbation::counters).unwrap_or_default();
         let all = rate.chain(double).chain(self.own.counters());
         all.map(|(name, count)| (name, count as f64)).collect()
+    }
+
+    fn remarks(&self) -> Vec<Remark> {
+        self.own.remarks()
     }
 }
 

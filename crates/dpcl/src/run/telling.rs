@@ -99,7 +99,7 @@ impl Execution<'_> {
             setting: dotted(setup, |role| role == Role::Stream),
             group: dotted(setup, Role::sets_groups_apart),
             absent: absent(setup),
-            remarks: remarks(setup),
+            remarks: remarks(setup).into_iter().chain(self.learner.remarks()).collect(),
             checksum: String::new(),
         }
     }
@@ -121,7 +121,7 @@ fn absent(setup: &Setup) -> BTreeMap<String, String> {
     record::dotted(&table)
 }
 
-/// What a table that compares the run with others has to say of it.
+/// What a table that compares the run with others has to say of its configuration.
 fn remarks(setup: &Setup) -> Vec<Remark> {
     // Measuring seldom is cheaper than what the papers did.
     let seldom = setup.measures_losses() && setup.imp_period > 1;

@@ -15,6 +15,7 @@ mod faults;
 mod licences;
 mod loaded_counts;
 mod mixture;
+mod noisy_mixup;
 mod quarters;
 mod resume;
 mod small;

@@ -5,7 +5,8 @@ use crate::{
     baselines::{config, learn, learner, losses, refusal, state},
     quarters::{SHAPE, samples},
 };
-use dpcl::{Error, Learner};
+use dpcl::{Config, Error, Learner, Run, Watch};
+use std::sync::atomic::AtomicBool;
 
 /// Another opens whenever labels differ at all.
 const WIDE: &str = "method = 'oddl'\n[oddl]\nthreshold = 0.0\ncomponents = 3";
@@ -57,6 +58,28 @@ fn with_one_component_at_most_chance_decides_what_stays() {
     learn(&mut oddl, &samples(48));
     assert_eq!((components(&oddl), oddl.memory().unwrap().slots().len()), (1, 10));
     assert_eq!(oddl.counters()["components_refused"], 10.0, "once for each batch after the second");
+}
+
+#[test]
+fn a_limit_that_was_met_is_said() {
+    let said = |components: usize| {
+        let mut oddl =
+            learner(&format!("method = 'oddl'\n[oddl]\nthreshold = 0.0\ncomponents = {components}"));
+        assert!(oddl.remarks().is_empty());
+        learn(&mut oddl, &samples(48));
+        oddl.remarks()
+    };
+    let met = said(1);
+    assert_eq!(met[0].one, "wanted another component and may have no more (`oddl.components` is 1)");
+    assert!(met.len() == 1 && said(100).is_empty());
+
+    let text = "method = 'oddl'\nclasses = 4\ntasks = 2\nper_class = 20\nmodel = 'slim'\nwidth = 4\nmemory = 12\n\
+                updates = 1.0\neval_period = 0\nautoaugment = 'none'\nthreads = 1\n[oddl]\ncomponents = 1";
+    let run = Run::open(&Config::from_toml(text).unwrap()).unwrap();
+    let stop = AtomicBool::new(false);
+    let mut watch =
+        Watch { event: &mut |_| Ok(()), progress: &mut |_| {}, keep: &mut |_, _| Ok(()), stop: &stop };
+    assert_eq!(run.execute(&mut watch).unwrap().remarks, met, "the record has it too");
 }
 
 #[test]

@@ -142,6 +142,22 @@ fn forgetting_with_task_ids_is_exactly_zero() {
 }
 
 #[test]
+fn a_lone_task_is_calibrated_by_nothing_and_learned_as_by_finetune() {
+    let samples = samples(48);
+    let [mut ccll, mut finetune] = ["ccll", "finetune"].map(|method| made(&format!("method = '{method}'")));
+    for (image, class) in &samples {
+        let steps = ccll.observe_in(0, image, *class).unwrap().steps;
+        assert_eq!(steps, finetune.observe(image, *class).unwrap().steps);
+    }
+    for part in ["core", "method.rate"] {
+        assert!(!ccll.state().part(part).values.is_empty());
+        assert!(ccll.state().part(part) == finetune.state().part(part), "{part}");
+    }
+    let images = images(&samples);
+    assert_eq!(ccll.predict_all(&images).unwrap(), finetune.predict_all(&images).unwrap());
+}
+
+#[test]
 fn calibration_leaves_the_convolutions_of_the_first_task_alone() {
     let samples = samples(48);
     let mut learner = made("method = 'ccll'");

@@ -2,7 +2,11 @@
 //! measure their memory.
 
 use crate::made_up::Plan;
-use dpcl_report::{Report, costs, read::Record, record::RunResult};
+use dpcl_report::{
+    Report, costs,
+    read::Record,
+    record::{Remark, RunResult},
+};
 
 fn record(label: &'static str, knowledge: &'static str, answers: &str) -> Record {
     let mut record = Plan { knowledge, ..Plan::small(label, 0.8, 0.6) }.record(1);
@@ -132,6 +136,24 @@ fn a_memory_that_is_not_measured_at_every_update_is_told_of() {
     }
     for text in forms(vec![er(), measuring("clib", 1)]) {
         assert!(!text.contains("measures its memory"), "{text}");
+    }
+}
+
+#[test]
+fn what_befell_one_seed_is_told_of_once() {
+    let seed = |seed: u64, met: bool| {
+        let mut record = Plan::small("oddl", 0.8, 0.6).record(seed);
+        let result = record.result.as_mut().unwrap();
+        result.group.insert("method".into(), "oddl".into());
+        let remark = Remark { one: "met its limit".into(), several: "met their limits".into() };
+        result.remarks.extend(met.then_some(remark));
+        record
+    };
+    for text in forms(vec![seed(1, false), seed(2, true), seed(3, true)]) {
+        assert_eq!(text.matches("oddl met its limit").count(), 1, "{text}");
+    }
+    for text in forms(vec![seed(1, false), seed(2, false)]) {
+        assert!(!text.contains("limit"), "{text}");
     }
 }
 

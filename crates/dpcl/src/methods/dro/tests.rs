@@ -92,6 +92,29 @@ fn points_attract_each_other_as_coded_and_repel_each_other_once_the_sign_is_fixe
     assert!(fixed[0] < 0.0 && fixed[1] > 0.1 && fixed[2] == 10.0, "{fixed:?}");
 }
 
+/// Rᵢ is what Σⱼ Kᵢⱼ loses as zᵢ moves, the bandwidth held.
+#[test]
+fn repulsion_is_the_slope_of_the_kernel() {
+    // Two near points; the others are far, so that the median is and the kernel reaches the near ones.
+    let points = [0.3, -0.2, 0.1, 1.2, 0.1, -0.4, 9.0, 1.0, 2.0, -8.0, 5.0, 1.0, 2.0, -9.0, 7.0];
+    let at = Points::new(&points, 5);
+    let summed = |points: &[f64], row: usize| -> f64 {
+        let of_row = &distances(points, 5)[5 * row..][..5];
+        of_row.iter().map(|distance| (-distance * distance / at.bandwidth).exp()).sum()
+    };
+    let moved = |position: usize, step: f64| {
+        let mut points = points;
+        points[position] += step;
+        summed(&points, position / 3)
+    };
+    let repulsion = at.repulsion();
+    for (position, force) in repulsion.iter().enumerate() {
+        let slope = (moved(position, 1e-5) - moved(position, -1e-5)) / 2e-5;
+        assert!((force + slope).abs() < 1e-8, "{position}: {force} and {slope}");
+    }
+    assert!(repulsion[..6].iter().all(|force| force.abs() > 0.1), "{repulsion:?}");
+}
+
 #[test]
 fn points_in_one_place_move_together_and_do_not_push() {
     let points = [1.0, 1.0, 1.0, 3.0];
@@ -175,6 +198,20 @@ fn a_heavy_distance_holds_rows_where_they_are_stored() {
     let evolved = floats(dro(DroKeys { gamma, ..DroKeys::default() }).evolved(&model, &batch).unwrap());
     let stored = &batch.images[2 * SIZE * SIZE * 3..];
     assert!(evolved.iter().zip(stored).all(|(evolved, stored)| (evolved - stored).abs() <= 1e-6));
+}
+
+#[test]
+fn the_default_steps_are_hardly_seen() {
+    let (model, batch) = network_and_batch(8);
+    let stored = &batch.images[2 * SIZE * SIZE * 3..];
+    let away = |step: f64| {
+        let evolved = dro(DroKeys { step, ..DroKeys::default() }).evolved(&model, &batch).unwrap();
+        floats(evolved).iter().zip(stored).fold(0.0_f32, |most, (z, x)| most.max((z - x).abs()))
+    };
+    let default = away(DroKeys::default().step);
+    eprintln!("AWAY {default} {}", away(1e-2));
+    // Numbers of a normalised image are about 1, and floats there lie 1.2e-7 apart.
+    assert!(default < 1e-5 && away(1e-2) > 10.0 * default, "{default}");
 }
 
 #[test]

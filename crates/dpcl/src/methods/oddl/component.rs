@@ -44,10 +44,16 @@ pub(super) fn pixels<'a>(
     matrix(numbers, [rows, raster.numbers()], &core.model.device())
 }
 
-/// Which of some autoencoders tells each image with the smallest loss; the first of equal ones.
+/// Which of some autoencoders tells each image with the smallest loss; the first of equal ones. A loss that is not
+/// finite counts as endless, whatever the sign that arithmetic gave to what is not a number.
 pub(super) fn nearest(losses: &[Vec<f32>]) -> Vec<usize> {
+    let of = |component: usize, row: usize| -> f32 {
+        let loss = losses[component][row];
+        if loss.is_finite() { loss } else { f32::INFINITY }
+    };
     let row = |row: usize| {
-        (0..losses.len()).min_by(|&one, &other| losses[one][row].total_cmp(&losses[other][row])).unwrap_or(0)
+        let components = 0..losses.len();
+        components.min_by(|&one, &other| of(one, row).total_cmp(&of(other, row))).unwrap_or(0)
     };
     (0..losses.first().map_or(0, Vec::len)).map(row).collect()
 }
@@ -72,6 +78,11 @@ mod tests {
     fn the_smallest_loss_and_the_largest_logit_win_and_the_first_of_equal_ones() {
         let losses = [vec![1.0, 3.0, 2.0], vec![2.0, 1.0, 2.0], vec![3.0, f32::NAN, 2.0]];
         assert_eq!(nearest(&losses), [0, 1, 0]);
+        for endless in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            assert_eq!(nearest(&[vec![endless], vec![7.0]]), [1], "{endless}");
+            assert_eq!(nearest(&[vec![7.0], vec![endless]]), [0], "{endless}");
+            assert_eq!(nearest(&[vec![endless], vec![endless]]), [0], "{endless}");
+        }
         assert_eq!(first_largest(&[0.5, 2.0, 2.0, -1.0]), 1);
         assert_eq!(first_largest(&[-3.0]), 0);
     }
