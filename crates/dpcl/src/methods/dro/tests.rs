@@ -209,7 +209,6 @@ fn the_default_steps_are_hardly_seen() {
         floats(evolved).iter().zip(stored).fold(0.0_f32, |most, (z, x)| most.max((z - x).abs()))
     };
     let default = away(DroKeys::default().step);
-    eprintln!("AWAY {default} {}", away(1e-2));
     // Numbers of a normalised image are about 1, and floats there lie 1.2e-7 apart.
     assert!(default < 1e-5 && away(1e-2) > 10.0 * default, "{default}");
 }
