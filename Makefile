@@ -1,6 +1,9 @@
 # One place for what people and CI run. `make check` is everything CI decides on.
 
-.PHONY: check test lint format docs browser bench fuzz audit licences miri gpu reproduce digests
+# Everything, the server included.
+SERVE = cargo build --release --workspace --features dpcl-cli/serve
+
+.PHONY: check test lint format docs browser browser-serve schema kills bench bench-serve fuzz audit licences miri gpu reproduce digests
 
 check: test lint
 
@@ -25,6 +28,31 @@ reproduce:
 browser:
 	cargo run --release -- run --out target/browser
 	crates/report/tests/browser_check.sh target/browser/default/report.html
+
+# Drives the live page of `dpcl serve` in headless Chromium: drops files, teaches two classes, sees the answer.
+browser-serve:
+	$(SERVE)
+	crates/serve/tests/browser.py target/release/dpcl target
+
+# Asks `dpcl serve` whatever its OpenAPI document allows and forbids. Makes a throw-away Python environment.
+schema:
+	$(SERVE)
+	python3 -m venv target/schema-python
+	target/schema-python/bin/pip install --quiet schemathesis
+	crates/serve/tests/schema.sh target/release/dpcl target/schema-python/bin/schemathesis
+
+# Kills a server with SIGKILL that many times while it is being taught, and compares with one that was left alone.
+KILLS ?= 200
+kills:
+	DPCL_SERVE_KILLS=$(KILLS) cargo test --release -p dpcl-serve --test suite -- kills_during_load
+	cat target/tmp/kills.txt
+
+# Predictions a second beside FastAPI and PyTorch, idle and while learning. Makes a throw-away Python environment.
+bench-serve:
+	$(SERVE) --bins --examples
+	python3 -m venv target/serve-python
+	target/serve-python/bin/pip install --quiet torch numpy fastapi uvicorn pillow
+	target/serve-python/bin/python benches/serve.py --output target/bench-serve.json
 
 # Speed against PyTorch and stock Burn, interleaved, as ratios. Makes a throw-away Python environment.
 bench:

@@ -121,6 +121,10 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
         };
         return meant::asked(meant, error.hint());
     }
+    #[cfg(feature = "serve")]
+    if let Some(error) = cause.downcast_ref::<dpcl_serve::Error>() {
+        return error.hint();
+    }
     cause.downcast_ref::<Usage>().and_then(|usage| usage.hint.clone())
 }
 

@@ -224,6 +224,20 @@ impl Checkpoint {
         Learner::from_checkpoint(self)
     }
 
+    /// The same with labels that are class numbers called by their names.
+    ///
+    /// # Errors
+    /// When the labels cannot be read.
+    pub fn with_names(mut self) -> Result<Self> {
+        const LABELS: &str = "labels";
+        let labels: Vec<crate::Label> = self.state.get(LABELS)?;
+        let named = |label: &crate::Label| crate::Label::Name(self.class_name(label));
+        let named: Vec<crate::Label> = labels.iter().map(named).collect();
+        self.state.put(LABELS, &named);
+        self.classes.clear();
+        Ok(self)
+    }
+
     /// What a label that is a class number is called.
     pub fn class_name(&self, label: &crate::Label) -> String {
         let name = match label {

@@ -6,6 +6,7 @@
 //! - the same seed gives the same record, another seed another learner on another stream;
 //! - it stays in its memory budget, and answers with probabilities;
 //! - a saved learner goes on exactly as one that was never saved, and so does a run that was cut off anywhere;
+//! - a snapshot answers as the learner did, whatever this learns meanwhile, and leaves no trace in it;
 //! - answering changes nothing, and evaluating more often does not change what is learned.
 //!
 //! ```no_run
@@ -52,13 +53,14 @@ pub fn check(keys: &str) -> Result<(), Broken> {
     let subject = Subject::new(keys).map_err(|error| broken("", "can be configured", &error))?;
     let first = subject.record(&subject.config);
     let first = first.map_err(|how| broken(&subject.name, "a run comes to its end", &how))?;
-    let promises: [(&'static str, &dyn Fn() -> Kept); 9] = [
+    let promises: [(&'static str, &dyn Fn() -> Kept); 10] = [
         ("a run beats chance", &|| subject.beats_chance(&first)),
         ("the same seed gives the same record", &|| subject.repeats(&first)),
         ("another seed is another run", &|| subject.differs_with_the_seed()),
         ("the memory keeps to its budget", &|| subject.stays_in_its_budget()),
         ("a saved learner goes on exactly", &|| subject.resumes_exactly()),
         ("a run that was cut off leaves the same record", &|| subject.survives_cuts()),
+        ("a snapshot answers as the learner did", &|| subject.has_faithful_snapshots()),
         ("answering changes nothing", &|| subject.is_not_changed_by_answering()),
         ("evaluating more often does not change training", &|| subject.ignores_evaluation(&first)),
         ("probabilities are probabilities", &|| subject.answers_with_probabilities()),
@@ -242,6 +244,28 @@ impl Subject {
         ensure(whole.state() == second.state(), || "its state differs later".into())?;
         let image = dataset.test.images.image(0).map_err(told)?;
         same("answers", &whole.predict(&image).map_err(told)?, &second.predict(&image).map_err(told)?)
+    }
+
+    fn has_faithful_snapshots(&self) -> Kept {
+        let (dataset, samples) = self.samples()?;
+        let images =
+            (0..6).map(|at| dataset.test.images.image(at)).collect::<Result<Vec<_>, _>>().map_err(told)?;
+        let (mut taken, mut left_alone) = (self.learner(&self.config)?, self.learner(&self.config)?);
+        let teach = |learner: &mut Learner, samples: &[Shown]| -> Kept {
+            for (image, class, task) in samples {
+                learner.observe_in(*task, image, *class).map_err(told)?;
+            }
+            Ok(())
+        };
+        teach(&mut taken, &samples[..45])?;
+        teach(&mut left_alone, &samples[..45])?;
+        let answers = taken.predict_all(&images).map_err(told)?;
+        let snapshot = taken.snapshot().map_err(told)?;
+        same("its answers", &snapshot.predict_all(&images).map_err(told)?, &answers)?;
+        teach(&mut taken, &samples[45..90])?;
+        teach(&mut left_alone, &samples[45..90])?;
+        ensure(taken.state() == left_alone.state(), || "taking it left a trace".into())?;
+        same("its answers, later", &snapshot.predict_all(&images).map_err(told)?, &answers)
     }
 
     fn is_not_changed_by_answering(&self) -> Kept {

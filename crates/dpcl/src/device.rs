@@ -12,6 +12,12 @@ pub fn instruction_set() -> Result<&'static str> {
     Ok(dpcl_kernels::Isa::from_environment()?.name())
 }
 
+/// Has kernels that are called from this thread use so many threads, itself included; 0 goes by the configuration. What is
+/// computed does not depend on it.
+pub fn use_threads_here(count: usize) {
+    dpcl_kernels::set_threads_here(count);
+}
+
 /// Devices this program was built for.
 pub const DEVICES: &[&str] = &[
     "cpu",

@@ -7,10 +7,12 @@ mod answering;
 mod histories;
 mod keep;
 mod label;
+mod snapshot;
 
 pub use answering::AverageStatistics;
 use answering::Remeasured;
 pub use label::Label;
+pub use snapshot::Snapshot;
 
 use std::{collections::HashMap, fmt, path::Path};
 

@@ -8,6 +8,7 @@
 //! | learn from labelled images and ask for answers | [`Learner`], below |
 //! | say how | [`Config`], the keys as written; [`Setup`], all of them, checked |
 //! | put a learner away and take it up again | [`Learner::save`], [`Learner::load`], [`checkpoint`] |
+//! | answer from another thread while it learns | [`Learner::snapshot`] |
 //! | open images | [`data`] |
 //! | lay out a stream of tasks | [`stream`] |
 //! | learn a whole stream and evaluate on the way | [`Run`], with [`Watch`] or in a [`folder`] |
@@ -82,6 +83,6 @@ pub use checkpoint::Checkpoint;
 pub use config::{Config, Settings, Setup};
 pub use data::Image;
 pub use error::{Error, Result};
-pub use learner::{Label, Learner, Observation, Prediction, Shape};
+pub use learner::{Label, Learner, Observation, Prediction, Shape, Snapshot};
 pub use random::Random;
 pub use run::{Progress, Run, Watch};

@@ -42,7 +42,7 @@ mod work;
 
 pub use isa::{ISA_VARIABLE, Isa, IsaError};
 pub use peak::fma_peak_gflops;
-pub use pool::{set_threads, threads};
+pub use pool::{set_threads, set_threads_here, threads};
 pub use work::multiply_adds;
 
 use extension::Kernels;

@@ -77,6 +77,11 @@ pub fn threads() -> usize {
         .unwrap_or_else(available)
 }
 
+/// Sets the number of threads that kernels called from this thread use, itself included; zero goes by [`set_threads`].
+pub fn set_threads_here(count: usize) {
+    OVERRIDE.set(count);
+}
+
 /// Runs `body` with kernels called from this thread using `count` threads; meant for tests and benchmarks.
 #[cfg(test)]
 pub fn scope_threads<T>(count: usize, body: impl FnOnce() -> T) -> T {

@@ -11,6 +11,8 @@ mod presets;
 mod report;
 mod run;
 mod run_one;
+#[cfg(feature = "serve")]
+mod serve;
 mod split;
 
 use clap::{Parser, Subcommand};
@@ -40,6 +42,8 @@ enum Command {
     RunOne,
     Report(report::Arguments),
     Predict(predict::Arguments),
+    #[cfg(feature = "serve")]
+    Serve(serve::Arguments),
     Inspect(inspect::Arguments),
     List(list::Arguments),
     Check(check::Arguments),
@@ -58,6 +62,8 @@ impl Arguments {
             Command::RunOne => run_one::execute(),
             Command::Report(arguments) => report::execute(arguments),
             Command::Predict(arguments) => predict::execute(arguments),
+            #[cfg(feature = "serve")]
+            Command::Serve(arguments) => serve::execute(arguments),
             Command::Inspect(arguments) => inspect::execute(arguments),
             Command::List(arguments) => list::execute(arguments),
             Command::Check(arguments) => check::execute(arguments),

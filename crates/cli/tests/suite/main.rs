@@ -15,5 +15,7 @@ mod names;
 mod own_method;
 mod report;
 mod resume;
+#[cfg(feature = "serve")]
+mod serve;
 mod support;
 mod sweeps;

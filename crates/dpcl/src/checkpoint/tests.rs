@@ -216,3 +216,11 @@ fn forged_numbers_make_errors_not_learners() {
         flaw(&forged(from, to));
     }
 }
+
+#[test]
+fn class_numbers_can_be_called_by_their_names() {
+    let named = read(&bytes()).unwrap().with_names().unwrap();
+    assert!(named.classes.is_empty());
+    let labels = named.learner().unwrap().labels().to_vec();
+    assert_eq!(labels, ["otter", "seal", "2"].map(Label::from));
+}

@@ -46,25 +46,66 @@ pub fn read_image(path: &Path, size: usize) -> Result<Image> {
     Ok(resize(decoded, size))
 }
 
+/// Why bytes are no image that can be taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadBytes {
+    /// They are not a whole PNG or JPEG image.
+    #[error("{0}")]
+    NotAnImage(String),
+    /// The image has more pixels than allowed, or would take too much memory.
+    #[error("{0}")]
+    TooLarge(String),
+}
+
+/// Decodes a PNG or JPEG image of at most `most_pixels` and resizes it to `size` × `size` as [`read_image`] does. The number
+/// of pixels is looked at before any of them is decoded.
+///
+/// # Errors
+/// When the bytes are no such image or have more pixels.
+pub fn decode_image(bytes: &[u8], size: usize, most_pixels: u64) -> Result<Image, BadBytes> {
+    let reader = reader(bytes).map_err(BadBytes::NotAnImage)?;
+    let extent = reader.into_dimensions();
+    let (width, height) =
+        extent.map_err(|error| BadBytes::NotAnImage(format!("cannot be decoded ({error})")))?;
+    if u64::from(width) * u64::from(height) > most_pixels {
+        let problem = format!("has {width} × {height} pixels, and at most {most_pixels} are taken");
+        return Err(BadBytes::TooLarge(problem));
+    }
+    match decode(bytes) {
+        Ok(decoded) => Ok(resize(decoded, size)),
+        Err(problem) if problem == TOO_LARGE => Err(BadBytes::TooLarge(problem)),
+        Err(problem) => Err(BadBytes::NotAnImage(problem)),
+    }
+}
+
 fn unreadable(path: &Path, problem: String) -> Error {
     Error::bad_data(path, problem, "replace the file with a whole PNG or JPEG image, or remove it")
 }
 
-fn decode(bytes: &[u8]) -> Result<DynamicImage, String> {
-    let mut reader = ImageReader::new(Cursor::new(bytes))
+/// What is said of an image that would take too much memory.
+const TOO_LARGE: &str = "is larger than an image may be";
+
+/// A reader of bytes that begin like a PNG or JPEG image.
+fn reader(bytes: &[u8]) -> Result<ImageReader<Cursor<&[u8]>>, String> {
+    let reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
         .expect("a buffer in memory can always be read");
-    let Some(format @ (ImageFormat::Png | ImageFormat::Jpeg)) = reader.format() else {
-        return Err("is neither a PNG nor a JPEG image".into());
-    };
-    if format == ImageFormat::Jpeg && !has_end_marker(bytes) {
+    match reader.format() {
+        Some(ImageFormat::Png | ImageFormat::Jpeg) => Ok(reader),
+        _ => Err("is neither a PNG nor a JPEG image".into()),
+    }
+}
+
+fn decode(bytes: &[u8]) -> Result<DynamicImage, String> {
+    let mut reader = reader(bytes)?;
+    if reader.format() == Some(ImageFormat::Jpeg) && !has_end_marker(bytes) {
         return Err("is cut off before its end".into());
     }
     let mut limits = Limits::default();
     limits.max_alloc = Some(LARGEST_DECODED);
     reader.limits(limits);
     reader.decode().map_err(|error| match error {
-        ImageError::Limits(_) => "is larger than an image may be".into(),
+        ImageError::Limits(_) => TOO_LARGE.into(),
         other => format!("cannot be decoded ({other})"),
     })
 }

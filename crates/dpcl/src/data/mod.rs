@@ -32,7 +32,7 @@ mod statistics;
 
 pub use ahead::Ahead;
 pub use bad_image::OnBadImage;
-pub use decode::read_image;
+pub use decode::{BadBytes, decode_image, read_image};
 pub use fetch::{MIRROR_VARIABLE, Progress, fetch, fetch_from};
 pub use files::{image_files, open_files};
 pub use folder::open as open_folder;

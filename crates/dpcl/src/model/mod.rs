@@ -207,12 +207,18 @@ impl Model {
     /// A copy whose average answers with the mean statistics of these batches [rows, height, width, 3], met with its own
     /// weights. It has no moments.
     pub fn with_statistics_of(&self, batches: impl Iterator<Item = Tensor<4>>) -> Self {
-        let mut copy = self.unaveraged();
-        copy.average = self.average.clone();
+        let mut copy = self.answering_copy();
         if let Some(average) = &mut copy.average {
             let (encoder, _) = average.network_mut().parts_mut();
             encoder.remeasure(batches);
         }
+        copy
+    }
+
+    /// A copy that answers as this one does. It has no moments. Weights are shared until the next step moves them.
+    pub fn answering_copy(&self) -> Self {
+        let mut copy = self.unaveraged();
+        copy.average = self.average.clone();
         copy
     }
 

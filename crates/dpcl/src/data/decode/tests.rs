@@ -118,3 +118,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn bytes_are_decoded_within_limits() {
+    let png = crate::data::png(&Image { height: 10, width: 20, pixels: vec![9; 600].into() });
+    let image = decode_image(&png, 8, 200).unwrap();
+    assert_eq!((image.height, image.width, &image.pixels[..3]), (8, 8, &[9, 9, 9][..]));
+    let too_large = decode_image(&png, 8, 199).unwrap_err();
+    assert_eq!(too_large, BadBytes::TooLarge("has 20 × 10 pixels, and at most 199 are taken".into()));
+    for bad in [&b"text"[..], b"", &png[..30], &png[..png.len() - 20]] {
+        assert!(matches!(decode_image(bad, 8, 200), Err(BadBytes::NotAnImage(_))), "{} bytes", bad.len());
+    }
+}
