@@ -136,6 +136,10 @@ impl Server {
             thread.thread().unpark();
             // A panic there has been told; the log has everything.
             let _ = thread.join();
+            // The one that learns goes first: it may have the other tidy the log.
+            if let Part::Learner(teaching) = &self.service.part {
+                teaching.writer.end();
+            }
         }
         runtime.shutdown_timeout(Duration::from_secs(1));
         (self.service.journal)(&json!({ "level": "info", "event": "stopped" }));
@@ -149,9 +153,9 @@ impl Drop for Server {
 }
 
 fn learner(learning: &crate::options::Learning, options: &Options, metrics: &Arc<Metrics>) -> Result<Parts> {
-    let start::Started { teaching, published, thread, claim } =
+    let start::Started { teaching, published, threads, claim } =
         start::learner(learning, &options.limits, &options.journal, metrics)?;
-    Ok(Parts { published, part: Part::Learner(teaching), threads: vec![thread], claim: Some(claim) })
+    Ok(Parts { published, part: Part::Learner(teaching), threads: threads.into(), claim: Some(claim) })
 }
 
 fn replica(following: &Following, options: &Options) -> Result<Parts> {

@@ -41,8 +41,8 @@ pub struct Started {
     pub teaching: Teaching,
     /// What answers.
     pub published: Arc<Published>,
-    /// The thread that learns.
-    pub thread: JoinHandle<()>,
+    /// The threads that learn and that write the log.
+    pub threads: [JoinHandle<()>; 2],
     /// The right to the folder.
     pub claim: Claim,
 }
@@ -97,8 +97,7 @@ pub fn learner(
         metrics: Arc::clone(metrics),
         journal: Arc::clone(journal),
     };
-    // It ends with the last that can hand something in.
-    let (writer, _writing) = Writer::start(desk).map_err(|source| system("start threads", source))?;
+    let (writer, writing) = Writer::start(desk).map_err(|source| system("start threads", source))?;
     let newest = Arc::new(Mutex::new(Some(safe)));
     let published = Arc::new(Published::new(learner.snapshot()?));
     let shown = Arc::new(Mutex::new(tally.clone()));
@@ -119,7 +118,12 @@ pub fn learner(
     };
     let thread = std::thread::Builder::new().name("dpcl-learn".into()).spawn(move || learning.run());
     let thread = thread.map_err(|source| system("start threads", source))?;
-    Ok(Started { teaching: Teaching { counts, queue, writer, shown, newest }, published, thread, claim })
+    Ok(Started {
+        teaching: Teaching { counts, queue, writer, shown, newest },
+        published,
+        threads: [thread, writing],
+        claim,
+    })
 }
 
 /// Removes what a process that was killed while writing a file left behind.

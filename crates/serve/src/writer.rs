@@ -48,6 +48,8 @@ enum Order {
     Write(Request),
     /// Two checkpoints have learned everything up to here.
     Compact(u64),
+    /// Nothing more is to be written.
+    End,
 }
 
 /// Where accepted samples are handed in.
@@ -73,15 +75,16 @@ pub struct Desk {
 }
 
 impl Writer {
-    /// Starts the thread; it ends when every writer is dropped.
+    /// Starts the thread; it ends when it is told to.
     ///
     /// # Errors
     /// When the system gives no thread.
     pub fn start(mut desk: Desk) -> io::Result<(Self, std::thread::JoinHandle<()>)> {
         let (orders, given) = mpsc::channel();
         let work = move || {
-            while let Ok(order) = given.recv() {
-                desk.work(order, &given);
+            let mut goes_on = true;
+            while goes_on && let Ok(order) = given.recv() {
+                goes_on = desk.work(order, &given);
             }
         };
         let thread = std::thread::Builder::new().name("dpcl-log".into()).spawn(work)?;
@@ -103,13 +106,20 @@ impl Writer {
         // The thread ends only with the server.
         let _ = self.orders.send(Order::Compact(learned));
     }
+
+    /// The thread is to end when it has done what it was given before.
+    pub fn end(&self) {
+        // It may have ended already.
+        let _ = self.orders.send(Order::End);
+    }
 }
 
 impl Desk {
-    fn work(&mut self, first: Order, given: &mpsc::Receiver<Order>) {
+    /// Does what was given and what came meanwhile; false when told to end.
+    fn work(&mut self, first: Order, given: &mpsc::Receiver<Order>) -> bool {
         let mut requests = Vec::new();
         let mut compact = None;
-        let mut bytes = 0;
+        let (mut bytes, mut goes_on) = (0, true);
         let mut order = Some(first);
         while let Some(present) = order {
             match present {
@@ -118,8 +128,9 @@ impl Desk {
                     requests.push(request);
                 }
                 Order::Compact(learned) => compact = Some(learned),
+                Order::End => goes_on = false,
             }
-            let more = requests.len() < MOST_TOGETHER.0 && bytes < MOST_TOGETHER.1;
+            let more = goes_on && requests.len() < MOST_TOGETHER.0 && bytes < MOST_TOGETHER.1;
             order = if more { given.try_recv().ok() } else { None };
         }
         if !requests.is_empty() {
@@ -135,6 +146,7 @@ impl Desk {
             );
         }
         self.counts.log_bytes.store(self.log.bytes(), Ordering::Relaxed);
+        goes_on
     }
 
     fn write(&mut self, requests: Vec<Request>) {

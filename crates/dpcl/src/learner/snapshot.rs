@@ -1,13 +1,7 @@
 //! What a learner would answer at one moment, kept apart from it: others ask the snapshot while the learner learns.
 
 use super::{Label, Learner, Prediction, Shape, answering::Remeasured};
-use crate::{
-    data::Image,
-    error::Result,
-    memory::Memory,
-    method::Core,
-    state::{Persist as _, State},
-};
+use crate::{data::Image, error::Result, memory::Memory, method::Core, state::State};
 
 /// A learner that answers and learns no more. It has no optimiser moments and shares what it can with the learner it was
 /// taken of.

@@ -1,5 +1,7 @@
 //! What can be asked, a file each.
 
+#![allow(unused_qualifications, reason = "utoipa writes them")]
+
 pub mod checkpoint;
 pub mod memory;
 pub mod metrics;

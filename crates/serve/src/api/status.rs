@@ -9,14 +9,42 @@ use utoipa::ToSchema;
 use crate::{
     keeper::lock,
     problem::Problem,
-    service::{Part, Service, Shared},
+    service::{Part, Service, Shared, Teaching},
     tally::WIDEST,
 };
 use std::sync::atomic::Ordering;
 
 /// How far the server is.
 #[derive(Serialize, ToSchema)]
-pub struct Status {
+#[serde(untagged)]
+pub enum Status {
+    /// Of a server that learns.
+    Learner(LearnerStatus),
+    /// Of a server that follows another.
+    Replica(ReplicaStatus),
+}
+
+/// How far a server is that learns.
+#[derive(Serialize, ToSchema)]
+pub struct LearnerStatus {
+    #[serde(flatten)]
+    common: Common,
+    #[serde(flatten)]
+    learning: Learning,
+}
+
+/// How far a server is that follows another.
+#[derive(Serialize, ToSchema)]
+pub struct ReplicaStatus {
+    #[serde(flatten)]
+    common: Common,
+    #[serde(flatten)]
+    following: Following,
+}
+
+/// What every server knows.
+#[derive(Serialize, ToSchema)]
+pub struct Common {
     /// `learner` or `replica`.
     role: &'static str,
     /// Samples that the answering network has learned.
@@ -29,12 +57,6 @@ pub struct Status {
     stored: usize,
     /// Seconds since the server started.
     uptime_seconds: f64,
-    /// What only a server that learns knows.
-    #[serde(flatten)]
-    learning: Option<Learning>,
-    /// What only a replica knows.
-    #[serde(flatten)]
-    following: Option<Following>,
 }
 
 /// A class.
@@ -139,9 +161,18 @@ pub async fn status(State(service): Shared) -> Json<Status> {
 /// How far a server is.
 pub fn of(service: &Service) -> Status {
     let version = service.published.current();
-    let stored = version.snapshot.memory().map_or(0, |memory| memory.slots().len());
-    let (learning, following) = match &service.part {
-        Part::Learner(_) => (learning(service), None),
+    let common = |role| Common {
+        role,
+        version: version.number,
+        classes: classes(service),
+        size: version.snapshot.shape().height,
+        stored: version.snapshot.memory().map_or(0, |memory| memory.slots().len()),
+        uptime_seconds: service.started.elapsed().as_secs_f64(),
+    };
+    match &service.part {
+        Part::Learner(teaching) => {
+            Status::Learner(LearnerStatus { common: common("learner"), learning: learning(teaching) })
+        }
         Part::Replica(standing) => {
             let following = Following {
                 follows: standing.source(),
@@ -149,18 +180,8 @@ pub fn of(service: &Service) -> Status {
                 behind: standing.behind(version.number),
                 problem: standing.problem(),
             };
-            (None, Some(following))
+            Status::Replica(ReplicaStatus { common: common("replica"), following })
         }
-    };
-    Status {
-        role: if learning.is_some() { "learner" } else { "replica" },
-        version: version.number,
-        classes: classes(service),
-        size: version.snapshot.shape().height,
-        stored,
-        uptime_seconds: service.started.elapsed().as_secs_f64(),
-        learning,
-        following,
     }
 }
 
@@ -184,8 +205,7 @@ fn classes(service: &Service) -> Vec<Class> {
     version.snapshot.labels().iter().map(|label| class(label.to_string())).collect()
 }
 
-fn learning(service: &Service) -> Option<Learning> {
-    let teaching = service.teaching().ok()?;
+fn learning(teaching: &Teaching) -> Learning {
     let counts = &teaching.counts;
     let tally = lock(&teaching.shown).clone();
     let point = |point: &crate::tally::Point| Point {
@@ -194,7 +214,7 @@ fn learning(service: &Service) -> Option<Learning> {
         loss: point.loss,
         rate: point.rate,
     };
-    Some(Learning {
+    Learning {
         accepted: counts.accepted.load(Ordering::Acquire),
         learned: counts.learned.load(Ordering::Acquire),
         waiting: counts.waiting(),
@@ -209,5 +229,5 @@ fn learning(service: &Service) -> Option<Learning> {
         disagreement: Histogram { upper: WIDEST, bars: tally.disagreement().to_vec() },
         curve: tally.curve.iter().map(point).collect(),
         failure: counts.failure(),
-    })
+    }
 }
