@@ -180,4 +180,5 @@ def report(results):
         print(f"  idle against the better peer: {spread(faster)} times; p99 while learning against idle: {spread(slower)} times")
 
 
-main()
+if __name__ == "__main__":
+    main()

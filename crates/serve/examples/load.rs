@@ -3,6 +3,8 @@
 //!
 //! `load ADDRESS FILE.png CONNECTIONS SECONDS [PATH]`
 
+#![allow(clippy::print_stdout, reason = "it is a program")]
+
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,

@@ -178,4 +178,5 @@ def main():
     print(f"the live page taught two classes and answered; screenshots are in {SHOTS}")
 
 
-main()
+if __name__ == "__main__":
+    main()
