@@ -58,7 +58,6 @@ fn labels_have_limits() {
     assert!(detail.contains("10485760 bytes"), "{detail}");
     asked.client.post("/observe", "image/png", &picture(0)).problem(422, "bad-label");
     asked.client.post("/observe?label=%20", "image/png", &picture(0)).problem(422, "bad-label");
-    asked.client.post("/observe?label=%ff", "image/png", &picture(0));
     for label in ["one", "two"] {
         asked.client.post("/observe", "application/json", json(label).as_bytes()).expect(202);
     }

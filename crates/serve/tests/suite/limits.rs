@@ -68,7 +68,7 @@ fn a_repeated_request_teaches_once() {
     asked.client.post_with("/observe?label=a", &headers, &picture(1)).problem(422, "key-reused");
     asked.client.post_with("/observe?label=b", &headers, &picture(0)).problem(422, "key-reused");
     asked.server.stop();
-    // Across a restart, and across a log that was compacted.
+    // Across a restart, and behind checkpoints.
     let asked = place.start();
     again(&asked.client);
     for _ in 0..2 {
@@ -76,7 +76,7 @@ fn a_repeated_request_teaches_once() {
         again(&asked.client);
     }
     assert_eq!(asked.client.get("/status").expect(200)["accepted"], 1);
-    for wrong in ["", &"x".repeat(300)] {
+    for wrong in ["", "x".repeat(300).as_str()] {
         let headers = [("Content-Type", "image/png"), ("Idempotency-Key", wrong)];
         asked.client.post_with("/observe?label=a", &headers, &picture(0)).problem(400, "malformed");
     }
