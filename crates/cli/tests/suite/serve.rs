@@ -84,8 +84,8 @@ fn a_server_learns_answers_stops_and_goes_on() {
     let names = std::fs::read_dir(newest).unwrap().map(|entry| entry.unwrap().path());
     let newest = names.filter(|path| path.extension().is_some_and(|kind| kind == "ckpt")).max().unwrap();
     std::fs::write(place.path().join("a.png"), picture(20)).unwrap();
-    let told =
-        place.call(["predict".as_ref(), "--checkpoint".as_ref(), newest.as_os_str(), "a.png".as_ref()]);
+    let newest = newest.to_str().unwrap();
+    let told = place.call(["predict", "--checkpoint", newest, "a.png"]);
     assert!(told.done().stdout.contains("a.png,"));
 }
 
