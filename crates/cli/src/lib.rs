@@ -7,6 +7,7 @@ mod commands;
 mod completing;
 mod conductor;
 mod conflict;
+mod estimate;
 mod failure;
 mod flags;
 mod further;

@@ -1,7 +1,8 @@
 //! Times one training step and one evaluation batch of a network, for comparison with other programs; and what a
-//! sample costs with each method ([`cost`]).
+//! sample costs with each method ([`cost`]); and how fast a configuration learns and answers ([`pace`]).
 
 pub mod cost;
+pub mod pace;
 
 use std::time::Instant;
 

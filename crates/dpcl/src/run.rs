@@ -6,11 +6,13 @@ mod bad_image;
 mod ending;
 mod evaluating;
 mod further;
+mod outlook;
 mod record;
 mod standing;
 mod telling;
 mod watch;
 
+pub use outlook::Outlook;
 pub use record::Recording;
 pub use standing::{Ending, Mark, Standing};
 pub use watch::{Keep, Progress, Watch};

@@ -11,6 +11,7 @@ mod presets;
 mod report;
 mod run;
 mod run_one;
+mod running;
 mod split;
 
 use clap::{Parser, Subcommand};

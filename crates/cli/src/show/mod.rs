@@ -7,6 +7,7 @@ mod tally;
 mod words;
 
 pub use bars::download;
+pub use words::duration;
 
 use crate::{conductor::Audience, output};
 
