@@ -17,9 +17,39 @@ const TOLD: usize = 6;
 /// Differences that a proposed name is made of.
 const NAMED: usize = 2;
 
-/// Compares what the grid's folders hold with what they are to hold, before anything starts. Values that only opening the
-/// data settles are left to the runs themselves.
+/// Folders of a grid that hold something else.
+pub struct Conflict<'a> {
+    /// The first run whose folder does.
+    first: &'a Planned,
+    /// What is where, and what differs.
+    problem: String,
+    /// A name under which the grid's folder would be free.
+    pub name: String,
+}
+
+impl Conflict<'_> {
+    /// What is wrong and the command that keeps both.
+    pub fn told(&self) -> (String, String) {
+        let command = invocation::arguments_with("--name", &self.name);
+        (
+            self.problem.clone(),
+            format!("keep both, with a name for these runs:\n{COMMAND}{} {command}", invocation::program()),
+        )
+    }
+}
+
+/// Refuses a grid whose folders hold something else, before anything starts.
 pub fn refuse(grid: &Grid) -> anyhow::Result<()> {
+    let Some(conflict) = find(grid)? else { return Ok(()) };
+    // What cannot be run anywhere is told before where it cannot be run.
+    Run::open(&conflict.first.config)?;
+    let (problem, hint) = conflict.told();
+    Err(Usage::with_hint(problem, hint).into())
+}
+
+/// Compares what the grid's folders hold with what they are to hold. Values that only opening the data settles are left
+/// to the runs themselves.
+pub fn find(grid: &Grid) -> anyhow::Result<Option<Conflict<'_>>> {
     let mut other: Vec<(&Planned, Vec<Difference>)> = Vec::new();
     for run in &grid.runs {
         let differences = run.folder.differences(&run.setup)?;
@@ -29,9 +59,7 @@ pub fn refuse(grid: &Grid) -> anyhow::Result<()> {
             other.push((run, differences));
         }
     }
-    let Some((first, differences)) = other.first() else { return Ok(()) };
-    // What cannot be run anywhere is told before where it cannot be run.
-    Run::open(&first.config)?;
+    let Some((first, differences)) = other.first() else { return Ok(None) };
     let titles = match other.len() {
         1 => first.title.clone(),
         2 => format!("{} and {}", first.title, other[1].0.title),
@@ -40,10 +68,7 @@ pub fn refuse(grid: &Grid) -> anyhow::Result<()> {
     let folder = first.folder.path().parent().unwrap_or(first.folder.path());
     let of = if other.len() == 1 { "a run of another configuration" } else { "runs of other configurations" };
     let problem = format!("{} holds {of} ({titles}): {}", folder.display(), told(&other));
-    let command = invocation::arguments_with("--name", &free_name(folder, differences));
-    let hint =
-        format!("keep both, with a name for these runs:\n{COMMAND}{} {command}", invocation::program());
-    Err(Usage::with_hint(problem, hint).into())
+    Ok(Some(Conflict { first, problem, name: free_name(folder, differences) }))
 }
 
 /// Each differing key once, with its value there and here.

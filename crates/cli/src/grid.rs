@@ -11,6 +11,7 @@ use dpcl::{Config, Setup, data, folder::RunFolder};
 use toml::{Table, Value};
 
 use crate::{
+    conductor::Shares,
     failure::Usage,
     flags::Flags,
     further, keys,
@@ -63,6 +64,14 @@ pub struct Grid {
     pub threads: Option<usize>,
     /// Keys that somebody gave, dotted: on the command line or in a file of their own.
     pub given: Vec<String>,
+}
+
+impl Grid {
+    /// How the machine's cores are shared out among the runs.
+    pub fn shares(&self) -> Shares {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Shares::new(self.runs.len(), cores, self.jobs, self.threads)
+    }
 }
 
 /// Reads the configurations, lays the flags over each, and multiplies out.

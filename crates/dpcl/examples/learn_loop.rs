@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example learn_loop -- 'per_class = 50' [checkpoint]`
 
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
 use std::{env, time::Instant};
 
 use dpcl::{Config, Learner, Run, Shape};

@@ -169,7 +169,7 @@ impl Learner {
         let features = self.worker.ask(py, move |learner, stop| {
             let mut features = Vec::new();
             for images in batches(&images, stop) {
-                features.extend(learner.features(images?)?);
+                features.extend(learner.features(images?)?.concat());
             }
             Ok(features)
         })?;

@@ -33,7 +33,7 @@ pub fn check(headers: &HeaderMap, uri: &Uri, token: Option<&str>, open: bool) ->
 
 /// Compares in a time that does not depend on where tokens differ.
 fn bears(headers: &HeaderMap, token: &str) -> bool {
-    let given = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
+    let given = headers.get(header::AUTHORIZATION).map(axum::http::HeaderValue::as_bytes).unwrap_or_default();
     let Some((scheme, given)) = given.split_at_checked("Bearer ".len()) else { return false };
     scheme.eq_ignore_ascii_case(b"Bearer ") && bool::from(given.ct_eq(token.as_bytes()))
 }

@@ -125,7 +125,7 @@ impl Service {
     pub fn stored(&self) -> BTreeMap<String, usize> {
         let version = self.published.current();
         let labels = version.snapshot.labels();
-        let counts = version.snapshot.memory().map(|memory| memory.histogram()).unwrap_or_default();
+        let counts = version.snapshot.memory().map(dpcl::method::Memory::histogram).unwrap_or_default();
         labels.iter().zip(counts).map(|(label, count)| (label.to_string(), count)).collect()
     }
 }

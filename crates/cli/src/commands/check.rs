@@ -1,15 +1,9 @@
 //! `dpcl check`: what a configuration settles on and what it will cost, without running it.
 
-use dpcl::{Run, method::Architecture, stream::Arrivals};
+use dpcl::{Run, folder::RunFolder, method::Architecture, stream::Arrivals};
 
-use crate::{
-    completing,
-    conductor::Shares,
-    estimate, failure,
-    flags::Flags,
-    grid::{self, Planned, Wishes},
-    output, told,
-};
+use super::running::Running;
+use crate::{completing, conflict, estimate, failure, flags::Flags, grid::Planned, output, told};
 
 /// Check a configuration and show what it settles on
 #[derive(clap::Args, Debug)]
@@ -21,13 +15,16 @@ pub struct Arguments {
 
     #[command(flatten)]
     flags: Flags,
+
+    #[command(flatten)]
+    running: Running,
 }
 
 const EXAMPLES: &str = "\
-Opens the data and lays out the stream, but learns nothing of it. The checked
-configuration goes to stdout, one for each label at its first seed; the summary
-goes to stderr, with an estimate of time: a step of each method and an answer
-are measured on made-up images.
+Opens the data, lays out the stream and measures a training step, but learns
+nothing. Takes every flag of `dpcl run`. The checked configuration goes to
+stdout, one for each label at its first seed; the summary goes to stderr: what
+each label learns, and for all runs updates, time and disk.
 
 Examples:
   dpcl check my.toml                      is it right, and what is left open?
@@ -36,7 +33,15 @@ Examples:
 
 /// Checks, opens, prints.
 pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
-    let grid = grid::plan(&arguments.configs, &arguments.flags, &Wishes::default())?;
+    let mut grid = arguments.running.grid(&arguments.configs, &arguments.flags)?;
+    let conflict = conflict::find(&grid)?.map(|conflict| (conflict.told(), conflict.name));
+    if let Some(((problem, hint), name)) = conflict {
+        output::talk(format!("note: {problem}\nnote: {}", hint.replace("dpcl check", "dpcl run")));
+        for run in &mut grid.runs {
+            let path = run.folder.path().parent().unwrap_or(run.folder.path()).with_file_name(&name);
+            run.folder = RunFolder::at(path.join(&run.title));
+        }
+    }
     let mut shown: Vec<(&std::path::Path, &str)> = Vec::new();
     for planned in &grid.runs {
         let label = planned.setup.label.as_str();
@@ -50,12 +55,9 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
         output::talk(summary(planned, &run)?);
     }
     told::ignored(&grid).iter().for_each(output::talk);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let shares = Shares::new(grid.runs.len(), cores, grid.jobs, grid.threads);
-    let estimate = estimate::of(&grid.runs, shares, &mut |label| output::talk(format!("measuring {label}")))?;
-    estimate.lines(&grid.folders).into_iter().for_each(output::talk);
-    let count = grid.runs.len();
-    output::talk(format!("{count} run{} in all; nothing is wrong", if count == 1 { "" } else { "s" }));
+    let estimate = estimate::of(&grid.runs, grid.shares(), &mut |_| ())?;
+    output::talk(format!("\nin all\n  {}", estimate.lines(&grid.folders).join("\n  ")));
+    output::talk("nothing is wrong");
     Ok(failure::DONE)
 }
 

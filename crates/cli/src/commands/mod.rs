@@ -12,6 +12,7 @@ mod report;
 mod reproduce;
 mod run;
 mod run_one;
+mod running;
 #[cfg(feature = "serve")]
 mod serve;
 mod split;

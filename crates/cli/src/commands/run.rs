@@ -6,20 +6,18 @@ use std::{
 };
 
 use anyhow::Context;
-use dpcl::{
-    Run,
-    folder::{self, Every},
-    stream::Scenario,
-};
+use dpcl::{Run, folder, stream::Scenario};
+use dpcl_report::format;
+
+use super::running::Running;
 
 use crate::{
     completing,
     conductor::{self, Asked, Outcome, Shares},
-    conflict,
-    failure::{self, Failure, Usage},
+    conflict, estimate,
+    failure::{self, Failure},
     flags::Flags,
-    further,
-    grid::{self, Grid, Planned, Wishes},
+    grid::{Grid, Planned},
     invocation, output, show, signals, told,
 };
 
@@ -36,38 +34,6 @@ pub struct Arguments {
 
     #[command(flatten)]
     running: Running,
-}
-
-#[derive(clap::Args, Debug)]
-#[command(next_help_heading = "Running")]
-struct Running {
-    /// Threads of each run [default: cores / jobs]
-    #[arg(long, value_name = "COUNT")]
-    threads: Option<usize>,
-
-    /// Runs at a time [default: as many as there are cores]
-    #[arg(long, value_name = "COUNT")]
-    jobs: Option<usize>,
-
-    /// Where records go: OUT/NAME/LABEL-seedK [default: runs]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-
-    /// The grid's folder in it [default: the preset or file]
-    #[arg(long)]
-    name: Option<String>,
-
-    /// Write a checkpoint every N samples, or every N seconds
-    #[arg(long, value_name = "EVERY", default_value_t)]
-    checkpoint_every: Every,
-
-    /// Go on with the runs on record in a run's or grid's folder
-    #[arg(long, value_name = "DIR")]
-    resume: Option<PathBuf>,
-
-    /// Begin with the learner of a checkpoint
-    #[arg(long, value_name = "FILE")]
-    from: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
@@ -92,51 +58,23 @@ Examples:
 
 /// Makes the runs.
 pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
-    let Running { threads, jobs, out, name, from, resume, checkpoint_every } = &arguments.running;
-    let wishes = Wishes {
-        out: out.clone(),
-        name: name.clone(),
-        jobs: jobs.filter(|&jobs| jobs > 0),
-        threads: threads.filter(|&threads| threads > 0),
-        from: from.clone(),
-    };
-    let grid = match resume {
-        Some(folder) => {
-            refuse_beside_resume(arguments)?;
-            further::resume(folder, &arguments.flags.table()?, &wishes)?
-        }
-        None => grid::plan(&arguments.configs, &arguments.flags, &wishes)?,
-    };
+    let (flags, running) = (&arguments.flags, &arguments.running);
+    let grid = running.grid(&arguments.configs, flags)?;
     conflict::refuse(&grid)?;
     tell_first(&grid);
 
     let stop = Arc::new(AtomicBool::new(false));
     signals::set_on_signal_then_exit(&stop)?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let shares = Shares::new(grid.runs.len(), cores, grid.jobs, grid.threads);
+    let shares = grid.shares();
     output::talk(opening(&grid, shares));
+    tell_time(&grid, shares);
     let titles = grid.runs.iter().map(|run| run.title.clone()).collect();
     let outcomes = {
         let mut audience = show::audience(titles);
-        let asked = Asked { command: &invocation::command(), every: *checkpoint_every };
+        let asked = Asked { command: &invocation::command(), every: running.checkpoint_every };
         conductor::conduct(&grid.runs, shares, &asked, &stop, &mut *audience)
     };
     close(&grid, &outcomes)
-}
-
-/// What is on record says everything about a run but where its data lie and how it is made.
-fn refuse_beside_resume(arguments: &Arguments) -> anyhow::Result<()> {
-    let Running { out, name, from, .. } = &arguments.running;
-    let flags = arguments.flags.table()?;
-    let swept = arguments.flags.sweeps()?.into_iter().map(|sweep| sweep.key);
-    let key = flags.keys().cloned().chain(swept).find(|key| key != "data_dir");
-    let beside = [("out", out.is_some()), ("name", name.is_some()), ("from", from.is_some())];
-    let beside = beside.into_iter().find_map(|(flag, given)| given.then(|| flag.to_owned()));
-    let Some(beside) = key.or(beside).or(arguments.configs.first().cloned()) else { return Ok(()) };
-    let problem =
-        format!("`{beside}` cannot be given with `--resume`: the record says how the runs are made");
-    let hint = "with `--resume` go only --threads, --jobs, --checkpoint-every and --data-dir";
-    Err(Usage::with_hint(problem, hint).into())
 }
 
 /// What should be known before the runs are made.
@@ -153,6 +91,16 @@ fn tell_first(grid: &Grid) {
             let note = Run::open(&run.config).ok().as_ref().and_then(told::left_out);
             note.iter().for_each(|note| output::talk(format!("note: {note} (seed {})", run.setup.seed)));
         }
+    }
+}
+
+/// Updates and time, from a step measured here. What cannot be opened or run says so itself when its turn comes.
+fn tell_time(grid: &Grid, shares: Shares) {
+    let Ok(estimate) = estimate::of(&grid.runs, shares, &mut |_| ()) else { return };
+    let (open, updates) = (estimate.open().count(), estimate.open().map(|run| run.outlook.updates).sum());
+    if open > 0 {
+        let (updates, time) = (format::thousands(updates), estimate::human(estimate.wall_seconds()));
+        output::talk(format!("{updates} updates to make, about {time} by a step measured here"));
     }
 }
 

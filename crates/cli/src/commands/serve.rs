@@ -206,7 +206,11 @@ fn begin(learning: &Beginning) -> anyhow::Result<Begin> {
     if let Some(config) = &learning.config {
         table = layers::read(config)?.table;
     }
-    layers::lay_over_source(&mut table, layers::assignments(&learning.set)?);
+    let mut set = Table::new();
+    for text in &learning.set {
+        layers::lay(&mut set, layers::assignment(text)?);
+    }
+    layers::lay_over_source(&mut table, set);
     if table.get("method").is_some_and(|method| !method.is_str()) {
         let hint = "add `--set method=NAME`";
         return Err(Usage::with_hint("a server learns with one method, and several are named", hint).into());

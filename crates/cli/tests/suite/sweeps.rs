@@ -33,7 +33,7 @@ fn values_with_commas_make_a_grid_whose_labels_tell_them_apart() {
         .map(|config| (config["memory"].as_integer().unwrap(), config["lr"].as_float().unwrap()))
         .collect();
     assert_eq!(told, [(50, 0.01), (50, 0.001), (100, 0.01), (100, 0.001)]);
-    assert!(shown.talk().contains("4 runs in all"), "{}", shown.stderr);
+    assert!(shown.talk().contains("in all runs 4 updates"), "{}", shown.stderr);
     assert_eq!(
         titles(&check("--memory 50,100 --set memory=30")),
         ["er-seed1"],
@@ -99,6 +99,50 @@ fn a_second_experiment_is_told_what_differs_and_what_to_type() {
     assert!(command.contains("--threads 1 --name lr-0.001"), "a command is one line: {command}");
     place.say(&format!("run {command}")).done();
     assert!(place.has("runs/lr-0.001-memory-20/er-seed1/result.json"));
+    let checked = place.say(&format!("check {TINY} --method er --memory 30")).done();
+    assert!(checked.talk().contains("`memory` is 10 there and 30 here"), "{}", checked.stderr);
+    assert!(
+        checked.talk().contains("dpcl run ") && checked.talk().contains("--name memory-30"),
+        "{}",
+        checked.stderr
+    );
+}
+
+#[test]
+fn time_and_updates_are_told_before_anything_starts() {
+    let place = Place::new();
+    let flags =
+        format!("{TINY} --method finetune,er --seeds 1..2 --jobs 1 --threads 1 --out records --name timed");
+    let checked = place.say(&format!("check {flags}")).done().talk();
+    // 32 samples in buffers of eight, a step a sample: 32 updates a run.
+    for words in ["runs 4 updates 128 ", "time about ", "with 1 at a time", "records records/timed"] {
+        assert!(checked.contains(words), "{words}: {checked}");
+    }
+    assert!(!place.has("records"), "a check leaves nothing behind");
+    let run = place.say(&format!("run {flags}")).done().talk();
+    assert!(run.contains("128 updates to make, about "), "{run}");
+    let again = place.say(&format!("run {flags}")).done().talk();
+    assert!(!again.contains("updates to make"), "nothing is left to make: {again}");
+    let resumed = place.say("check --resume records/timed").done().talk();
+    assert!(resumed.contains("runs 0, 4 more on record already"), "{resumed}");
+}
+
+#[test]
+fn a_check_takes_every_flag_of_a_run() {
+    let place = Place::new();
+    let flags = |command: &str| -> Vec<String> {
+        let help = place.say(&format!("{command} --help")).done().stdout;
+        let (_, options) = help.split_once("Options:").unwrap();
+        let words = options.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 2);
+        let mut flags: Vec<String> = words.map(|word| word.trim_end_matches(',').to_owned()).collect();
+        flags.sort();
+        flags.dedup();
+        flags
+    };
+    let checked = flags("check");
+    for flag in flags("run") {
+        assert!(checked.contains(&flag) || flag.ends_with("=K"), "{flag}: {checked:?}");
+    }
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn a_limit_that_was_met_is_said() {
     let run = Run::open(&Config::from_toml(text).unwrap()).unwrap();
     let stop = AtomicBool::new(false);
     let mut watch =
-        Watch { event: &mut |_| Ok(()), progress: &mut |_| {}, keep: &mut |_, _| Ok(()), stop: &stop };
+        Watch { event: &mut |_| Ok(()), progress: &mut |_| {}, keep: &mut |_, _, _| Ok(()), stop: &stop };
     assert_eq!(run.execute(&mut watch).unwrap().remarks, met, "the record has it too");
 }
 

@@ -57,7 +57,7 @@ fn sheet(version: &Version, rows: &[usize]) -> Image {
     let black = Image { height: side, width: side, pixels: vec![0; side * side * 3].into() };
     let mut cells = vec![black; rows.len() * SHEET.0];
     let mut filled = vec![0; rows.len()];
-    for sample in version.snapshot.memory().map(|memory| memory.slots()).unwrap_or_default() {
+    for sample in version.snapshot.memory().map(dpcl::method::Memory::slots).unwrap_or_default() {
         let Some(row) = rows.iter().position(|class| *class == sample.class) else { continue };
         if filled[row] < SHEET.0 {
             cells[row * SHEET.0 + filled[row]] = sample.image.to_bytes().into_owned();
