@@ -1,6 +1,6 @@
 # One place for what people and CI run. `make check` is everything CI decides on.
 
-.PHONY: check test lint format docs browser bench fuzz audit licences miri gpu reproduce digests
+.PHONY: check test lint format docs browser bench fuzz fuzz-guided faults audit licences miri gpu reproduce digests
 
 check: test lint
 
@@ -40,6 +40,17 @@ fuzz:
 	PROPTEST_CASES=$(CASES) cargo test --release --lib -- any_bytes altered_images no_damaged_line any_change
 	DPCL_FUZZ_CASES=$(CASES) cargo test --release --test fuzz
 	cat target/tmp/fuzz.txt
+
+# Coverage-guided fuzzing of every reader, with checks of integer overflow: SECONDS a target. Needs a nightly toolchain and
+# cargo-fuzz. What is found interesting is kept in fuzz/corpus.
+SECONDS ?= 3600
+fuzz-guided:
+	cd fuzz && for target in $$(cargo +nightly fuzz list); do \
+	    cargo +nightly fuzz run $$target -- -max_total_time=$(SECONDS) -rss_limit_mb=1024 || exit 1; done
+
+# File systems that are really full, limits of the system, and kills. Mounting needs a user namespace or root.
+faults:
+	cargo test --release --test suite -- --include-ignored full_disk:: kill:: interrupt:: faults:: attacks::
 
 # What every method learned before it still learns, byte for byte: longer runs than the tests make. Needs AVX2.
 digests:

@@ -98,7 +98,7 @@ fn labelled(label: &str, indent: usize, text: &str, width: usize) {
             false => output::wrap(paragraph, width.saturating_sub(indent + 1).max(20)),
         };
         for line in lines {
-            output::talk(format!("{label} {line}"));
+            output::styled_talk(format!("{label} {}", output::harmless(&line)));
             label = " ".repeat(indent);
         }
     }

@@ -143,7 +143,7 @@ fn add(
     let variants = methods.iter().map(|name| variant::read(name)).collect::<anyhow::Result<Vec<_>>>()?;
     let seeds = seeds(&mut table)?;
     let name = wishes.name.clone().or(layers::take_text(&mut table, "name")?).unwrap_or_else(|| stem.clone());
-    if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
+    if !dpcl::config::is_plain_name(&name) {
         return Err(dpcl::Error::bad_key("name", "must be a plain name: it becomes a folder").into());
     }
     let out = wishes.out.clone().or(layers::take_text(&mut table, "out")?.map(PathBuf::from));

@@ -35,11 +35,24 @@ fn replace(arguments: impl Iterator<Item = String>, flag: &str, value: &str) -> 
 /// Quotes for a POSIX shell, only where needed. Line breaks become spaces: a command is one line of a record.
 fn quote(argument: &str) -> String {
     let argument = argument.replace(['\n', '\r'], " ");
+    if argument.contains(char::is_control) {
+        return format!("$'{}'", argument.chars().map(in_dollar_quotes).collect::<String>());
+    }
     let plain = |letter: char| letter.is_alphanumeric() || "-_=./,:+@%^~".contains(letter);
     if !argument.is_empty() && argument.chars().all(plain) {
         return argument;
     }
     format!("'{}'", argument.replace('\'', r"'\''"))
+}
+
+/// A character as shells read it between `$'` and `'`.
+fn in_dollar_quotes(letter: char) -> String {
+    match letter {
+        '\'' | '\\' => format!("\\{letter}"),
+        letter if letter.is_ascii_control() => format!("\\x{:02x}", u32::from(letter)),
+        letter if letter.is_control() => format!("\\u{:04x}", u32::from(letter)),
+        letter => letter.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -61,5 +74,6 @@ mod tests {
         assert_eq!(quote("it's"), r"'it'\''s'");
         assert_eq!(quote(""), "''");
         assert_eq!(quote("a\nb"), "'a b'");
+        assert_eq!(quote("k\u{7f}it's\u{9b}"), r"$'k\x7fit\'s\u009b'");
     }
 }

@@ -1,7 +1,7 @@
 //! Layers of configuration: a file or preset, the flags over it, `--set` over those. Each is a table of keys; a later
 //! layer wins key by key. What keys mean is checked elsewhere, once, on the merged table.
 
-use std::{fs, path::Path};
+use std::{fs::File, io::Read as _, path::Path};
 
 use anyhow::Context;
 use toml::{Table, Value};
@@ -29,13 +29,24 @@ pub fn read(asked: &str) -> anyhow::Result<Source> {
         let hint = meant::asked(meant::closest(asked, &presets::names()), Some(hint)).unwrap_or_default();
         return Err(Usage::with_hint(problem, hint).into());
     }
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
     let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     Ok(Source { name: name.unwrap_or_else(|| asked.to_owned()), table: parse(&text, asked)? })
 }
 
+/// A file's text, as far as is needed to see that it is too long for a configuration.
+fn read_text(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(dpcl::config::LONGEST as u64 + 1).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 /// The keys in a text, in today's spelling.
 fn parse(text: &str, origin: &str) -> anyhow::Result<Table> {
+    if text.len() > dpcl::config::LONGEST {
+        let problem = format!("{origin}: more than {} bytes are no configuration", dpcl::config::LONGEST);
+        return Err(Usage::with_hint(problem, "give a TOML file of `key = value` lines").into());
+    }
     let mut table = text.parse::<Table>().map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
         Usage::with_hint(

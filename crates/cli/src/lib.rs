@@ -3,6 +3,8 @@
 //! It is a library so that a program with methods of its own can have the whole command:
 //! `examples/own_method.rs` registers one and calls [`main`].
 
+#![forbid(unsafe_code)]
+
 mod commands;
 mod completing;
 mod conductor;

@@ -1,5 +1,7 @@
 //! The `dpcl` program.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

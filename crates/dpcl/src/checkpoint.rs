@@ -106,6 +106,9 @@ pub enum Flaw {
         /// Version of its layout.
         found: u32,
     },
+    /// It is whole, and what it holds is no longer made of numbers.
+    #[error("is a checkpoint of training that ran away: `{0}` is not finite")]
+    NotFinite(String),
     /// It is whole, but no learner can be made of it.
     #[error("is a checkpoint that cannot be taken up: {0}")]
     Misfit(String),
@@ -124,6 +127,11 @@ pub enum Flaw {
 }
 
 impl Flaw {
+    /// Whether a run goes on from the checkpoint before it.
+    pub(crate) fn is_passed_over(&self) -> bool {
+        matches!(self, Self::Damaged(_) | Self::SomethingElse(_) | Self::NotFinite(_))
+    }
+
     /// What the reader can do about it.
     pub fn hint(&self) -> String {
         match self {
@@ -132,6 +140,7 @@ impl Flaw {
             }
             Self::Damaged(_) => "use the checkpoint before it, or a copy; a run falls back by itself".into(),
             Self::Newer { .. } => "read it with the program that wrote it, or a later one".into(),
+            Self::NotFinite(_) => "use a checkpoint from before that, and a lower `lr`".into(),
             Self::Misfit(_) => "it was made by another version of the program, or tampered with".into(),
             Self::OtherProgram { made, made_isa, .. } => format!(
                 "go on with dpcl {made} and {}={made_isa}, or remove the `checkpoint` folder to start over",
@@ -159,8 +168,11 @@ impl Checkpoint {
     /// Writes it to a new file that takes the place of `path` once it is safe on disk; returns its checksum.
     ///
     /// # Errors
-    /// When the disk does not take it; what `path` held before is then still there.
+    /// When the disk does not take it or its numbers are not finite; what `path` held before is then still there.
     pub fn write(&self, path: &Path) -> Result<String> {
+        if let Some(name) = self.state.not_finite() {
+            return Err(Error::NotFinite { what: format!("`{name}`") });
+        }
         let mut checksum = String::new();
         disk::write_through(path, &mut |file| {
             checksum = self.write_to(file)?;

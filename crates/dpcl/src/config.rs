@@ -108,12 +108,25 @@ impl Config {
     }
 }
 
+/// Bytes of a configuration at most: hundreds of times what the longest has. Reading one takes fifty times its length.
+pub const LONGEST: usize = 1 << 20;
+
 fn parse(text: &str) -> Result<Table> {
+    if text.len() > LONGEST {
+        let problem = format!("{} bytes are more than any configuration has ({LONGEST})", text.len());
+        return Err(Error::BadConfig { problem });
+    }
     text.parse().map_err(|error: toml::de::Error| Error::BadConfig { problem: error.message().to_owned() })
 }
 
 fn text(table: &Table) -> String {
     toml::to_string_pretty(table).expect("a table of plain values has a TOML form")
+}
+
+/// Whether a folder can be called that on any system, and a line of text hold it.
+pub fn is_plain_name(name: &str) -> bool {
+    let plain = |letter: char| !letter.is_control() && letter != '/' && letter != '\\';
+    !name.is_empty() && !name.starts_with('.') && name.chars().all(plain)
 }
 
 /// The role of a recorded key, dotted: a method's own keys say how it is learned.

@@ -124,7 +124,7 @@ impl Subject {
         let mut progress = |progress: &Progress| (taken, planned) = (progress.updates, progress.planned);
         let stop = AtomicBool::new(false);
         let mut watch =
-            Watch { event: &mut event, progress: &mut progress, keep: &mut |_, _| Ok(()), stop: &stop };
+            Watch { event: &mut event, progress: &mut progress, keep: &mut |_, _, _| Ok(()), stop: &stop };
         let result = run.execute(&mut watch).map_err(told)?;
         ensure(taken <= planned && 10 * taken > 9 * planned, || {
             format!("{taken} training steps were taken and {planned} foreseen")

@@ -1,8 +1,8 @@
 //! Files that are there whole or not at all, whatever happens to the machine.
 
 use std::{
-    fs::{self, File},
-    io::{BufWriter, Write},
+    fs::{self, File, OpenOptions},
+    io::{self, BufWriter, Write},
     path::Path,
 };
 
@@ -20,10 +20,10 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// As for [`write_whole`].
-pub fn write_through(path: &Path, fill: &mut dyn FnMut(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+pub fn write_through(path: &Path, fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let partial = path.with_extension("partial");
-    let mut write = || -> std::io::Result<()> {
-        let mut file = BufWriter::with_capacity(1 << 16, File::create(&partial)?);
+    let mut write = || -> io::Result<()> {
+        let mut file = BufWriter::with_capacity(1 << 16, new_file(&partial)?);
         fill(&mut file)?;
         file.into_inner()?.sync_all()?;
         fs::rename(&partial, path)
@@ -34,6 +34,24 @@ pub fn write_through(path: &Path, fill: &mut dyn FnMut(&mut dyn Write) -> std::i
         Error::io("write", path, source)
     })?;
     sync_folder_of(path);
+    Ok(())
+}
+
+/// A new file. What has its name is taken away and not written through: in a stranger's folder it may be a link to any
+/// other file.
+pub(crate) fn new_file(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => OpenOptions::new().write(true).create_new(true).open(path),
+    }
+}
+
+/// Refuses a link where a file or folder of one's own is to be.
+pub(crate) fn refuse_link(path: &Path) -> Result<()> {
+    if path.is_symlink() {
+        let hint = "put what it leads to in its place, or make the run in another folder";
+        return Err(Error::bad_data(path, "is a link, and a run writes into its own folder only", hint));
+    }
     Ok(())
 }
 

@@ -178,6 +178,28 @@ pub enum Error {
         key: &'static str,
     },
 
+    /// What training left behind is no longer made of numbers.
+    #[error("{what} is not finite: training ran away")]
+    NotFinite {
+        /// Which weight, statistic or answer.
+        what: String,
+    },
+
+    /// The same in a run.
+    #[error(
+        "{what} is not finite after sample {samples} of the stream and training step {updates}: training ran away"
+    )]
+    Diverged {
+        /// Which weight, statistic or answer.
+        what: String,
+        /// Stream samples learned.
+        samples: u64,
+        /// Training steps taken when it was noticed: at the latest at the next evaluation or checkpoint.
+        updates: u64,
+        /// The last checkpoint before it.
+        checkpoint: Option<PathBuf>,
+    },
+
     /// Training of a run ran away.
     #[error(
         "the loss became {loss} at sample {samples} of the stream, training step {updates}, at learning rate {rate} on \
@@ -204,6 +226,17 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// The checkpoint before it, if there is one.
+        earlier: Option<PathBuf>,
+        /// What the system said.
+        source: std::io::Error,
+    },
+
+    /// An event could not be written down.
+    #[error("cannot write the event log {}", path.display())]
+    LogNotWritten {
+        /// The file.
+        path: PathBuf,
+        /// The last checkpoint, if there is one.
         earlier: Option<PathBuf>,
         /// What the system said.
         source: std::io::Error,
@@ -294,23 +327,27 @@ impl Error {
             Self::BadInstructionSet(_) => {
                 Some(format!("unset {} to use the widest set there is", dpcl_kernels::ISA_VARIABLE))
             }
-            Self::RanAway { checkpoint, .. } => Some(match checkpoint {
+            Self::RanAway { checkpoint, .. } | Self::Diverged { checkpoint, .. } => Some(match checkpoint {
                 Some(path) => format!(
                     "lower `lr`, or look for damaged images; the last good checkpoint is {}",
                     path.display()
                 ),
                 None => "lower `lr`, or look for damaged images; no checkpoint had been written".into(),
             }),
-            Self::CheckpointNotWritten { earlier, .. } => Some(match earlier {
-                Some(path) => format!(
-                    "free some room or set permissions right and give the command again: {} is intact and the run goes on \
+            Self::CheckpointNotWritten { earlier, .. } | Self::LogNotWritten { earlier, .. } => {
+                Some(match earlier {
+                    Some(path) => format!(
+                        "free some room or set permissions right and give the command again: {} is intact and the run goes on \
                      from there",
-                    path.display()
-                ),
-                None => "free some room or set permissions right and give the command again".into(),
-            }),
+                        path.display()
+                    ),
+                    None => "free some room or set permissions right and give the command again".into(),
+                })
+            }
             Self::Claimed { .. } => Some("wait for it, or stop it".into()),
-            Self::LossNotFinite { .. } => Some("lower `lr`, or look for damaged images".into()),
+            Self::LossNotFinite { .. } | Self::NotFinite { .. } => {
+                Some("lower `lr`, or look for damaged images".into())
+            }
             Self::PartNotFinite { key, .. } => Some(format!("lower `{key}`, or look for damaged images")),
             Self::NoTask { .. } => {
                 Some("say it with `Learner::observe_in`, or use a method that needs no task ids".into())

@@ -4,15 +4,17 @@
 
 mod checkpoints;
 mod claim;
+mod trail;
 
 pub use checkpoints::{CHECKPOINT_FOLDER, Every, Keeper};
 pub use claim::Claim;
+pub use trail::{Mark, Trail};
 
 pub use crate::disk::write_whole;
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{BufWriter, Seek, SeekFrom, Write},
+    io::{BufWriter, Read as _, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
@@ -23,8 +25,8 @@ use dpcl_report::{
 };
 
 use crate::{
-    config::{Config, Role, Setup, role_of},
-    disk::sync_folder_of,
+    config::{self, Config, Role, Setup, role_of},
+    disk::{new_file, refuse_link, sync_folder_of},
     error::{Error, Result},
 };
 
@@ -112,7 +114,7 @@ impl RunFolder {
 
     fn stored(&self) -> Result<toml::Table> {
         let path = self.path.join(CONFIG_FILE);
-        let text = fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))?;
+        let text = read_config(&path)?;
         let stored = text.parse::<toml::Table>();
         stored.map_err(|error| Error::bad_data(&path, error.message(), MOVE_AWAY))
     }
@@ -122,6 +124,9 @@ impl RunFolder {
     /// # Errors
     /// [`Error::Claimed`] when another process has it; when it cannot be created.
     pub fn claim(&self) -> Result<Claim> {
+        for name in [EVENTS_FILE, CHECKPOINT_FOLDER] {
+            refuse_link(&self.path.join(name))?;
+        }
         Claim::of(&self.path)
     }
 
@@ -136,7 +141,8 @@ impl RunFolder {
         fs::create_dir_all(&self.path).map_err(|source| write("create", &self.path, source))?;
         let path = self.path.join(CONFIG_FILE);
         if !path.exists() {
-            let command = command.map(|command| format!("# command: {command}\n")).unwrap_or_default();
+            let command = command.map(|command| format!("# command: {}\n", in_comment(command)));
+            let command = command.unwrap_or_default();
             write_whole(&path, (command + &setup.to_toml()).as_bytes())?;
         }
         let path = self.log_path();
@@ -148,23 +154,25 @@ impl RunFolder {
         let file = OpenOptions::new().create_new(true).append(true).open(&path);
         let file = file.map_err(|source| write("create", &path, source))?;
         sync_folder_of(&path);
-        Ok(EventLog { path, file: BufWriter::new(file) })
+        Ok(EventLog { path, file: BufWriter::new(file), trail: Trail::default() })
     }
 
-    /// Opens the event log again, without what comes after its first `bytes`.
+    /// Opens the event log again, without what comes after the text `before`, with which it begins.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn go_on(&self, bytes: u64) -> Result<EventLog> {
+    pub fn go_on(&self, before: &[u8]) -> Result<EventLog> {
         let path = self.log_path();
         let open = || -> std::io::Result<File> {
             let mut file = OpenOptions::new().write(true).open(&path)?;
-            file.set_len(bytes)?;
+            file.set_len(before.len() as u64)?;
             file.seek(SeekFrom::End(0))?;
             Ok(file)
         };
         let file = open().map_err(|source| Error::io("write", &path, source))?;
-        Ok(EventLog { path, file: BufWriter::new(file) })
+        let mut trail = Trail::default();
+        trail.add(before);
+        Ok(EventLog { path, file: BufWriter::new(file), trail })
     }
 
     /// Where the event log is.
@@ -183,7 +191,9 @@ impl RunFolder {
     /// # Errors
     /// When it cannot be renamed.
     pub fn set_aside(&self, checkpoint: &Path) -> Result<()> {
-        let aside = checkpoint.with_extension("aside");
+        let others = (2..).map(|number| checkpoint.with_extension(format!("aside-{number}")));
+        let mut names = std::iter::once(checkpoint.with_extension("aside")).chain(others);
+        let aside = names.find(|aside| aside.symlink_metadata().is_err()).expect("numbers do not end");
         fs::rename(checkpoint, aside).map_err(|source| Error::io("rename", checkpoint, source))
     }
 
@@ -191,7 +201,8 @@ impl RunFolder {
     pub fn note_failure(&self, text: &str) {
         if self.path.join(CONFIG_FILE).exists() && !self.path.join(RESULT_FILE).exists() {
             // The reason is told to whoever waits for the run as well.
-            let _ = fs::write(self.path.join(ERROR_FILE), text);
+            let file = new_file(&self.path.join(ERROR_FILE));
+            let _ = file.and_then(|mut file| file.write_all(text.as_bytes()));
         }
     }
 
@@ -209,11 +220,11 @@ impl RunFolder {
         }
     }
 
-    /// Ends the record.
+    /// Ends the record, with the log as it was written.
     ///
     /// # Errors
-    /// When there is a result already or it cannot be written.
-    pub fn finish(&self, result: &RunResult) -> Result<()> {
+    /// When there is a result already, it cannot be written, or the log is not what was written into it.
+    pub fn finish(&self, result: &RunResult, written: &Mark) -> Result<()> {
         let path = self.path.join(RESULT_FILE);
         if path.exists() {
             return Err(self.finished());
@@ -222,7 +233,15 @@ impl RunFolder {
             let path = self.path.join(name);
             fs::read(&path).map_err(|source| Error::io("read", path, source))
         };
-        let text = seal::sealed(result, &read(CONFIG_FILE)?, &read(EVENTS_FILE)?);
+        let events = read(EVENTS_FILE)?;
+        let mut found = Trail::default();
+        found.add(&events);
+        if found.mark() != *written {
+            let problem = "is not what the run wrote: something else changed it meanwhile";
+            let hint = "give the command again: what was changed is set aside and made anew";
+            return Err(Error::bad_data(self.log_path(), problem, hint));
+        }
+        let text = seal::sealed(result, &read(CONFIG_FILE)?, &events);
         write_whole(&path, text.as_bytes())
     }
 
@@ -243,10 +262,32 @@ impl RunFolder {
     }
 }
 
+/// Text as one line of a TOML comment, which takes no control characters.
+fn in_comment(text: &str) -> String {
+    let show = |letter: char| match letter.is_control() {
+        true => letter.escape_unicode().to_string(),
+        false => letter.to_string(),
+    };
+    text.chars().map(show).collect()
+}
+
+/// The text of a file that should be a configuration.
+fn read_config(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
+    let read = file.take(config::LONGEST as u64 + 1).read_to_string(&mut text);
+    read.map_err(|source| Error::io("read", path, source))?;
+    if text.len() > config::LONGEST {
+        return Err(Error::bad_data(path, "is longer than any configuration", MOVE_AWAY));
+    }
+    Ok(text)
+}
+
 /// The open event log of a run.
 pub struct EventLog {
     path: PathBuf,
     file: BufWriter<File>,
+    trail: Trail,
 }
 
 impl EventLog {
@@ -255,7 +296,9 @@ impl EventLog {
     /// # Errors
     /// When the disk does not take it.
     pub fn write(&mut self, event: &Event) -> Result<()> {
-        let written = self.file.write_all(event.line().as_bytes()).and_then(|()| self.file.flush());
+        let line = event.line();
+        self.trail.add(line.as_bytes());
+        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.flush());
         written.map_err(|source| Error::io("write", &self.path, source))
     }
 
@@ -264,13 +307,14 @@ impl EventLog {
         self.file.get_ref().try_clone().map_err(|source| Error::io("open", &self.path, source))
     }
 
-    /// Ends the log: what was written is on disk afterwards, whatever happens to the machine.
+    /// Ends the log: what was written is on disk afterwards, whatever happens to the machine. Says what that is.
     ///
     /// # Errors
     /// When the disk does not take it.
-    pub fn close(mut self) -> Result<()> {
+    pub fn close(mut self) -> Result<Mark> {
         let closed = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
-        closed.map_err(|source| Error::io("write", &self.path, source))
+        closed.map_err(|source| Error::io("write", &self.path, source))?;
+        Ok(self.trail.mark())
     }
 }
 

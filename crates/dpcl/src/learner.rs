@@ -293,6 +293,17 @@ impl Learner {
         self.answer(images, self.told(task))
     }
 
+    /// Makes sure that weights and statistics, of what learns and of what answers, are finite numbers.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] with the name of one that is not.
+    pub fn check_finite(&self) -> Result<()> {
+        match self.core.model.not_finite() {
+            Some(name) => Err(Error::NotFinite { what: format!("`{name}`") }),
+            None => Ok(()),
+        }
+    }
+
     /// Labels met so far, in order of first arrival.
     pub fn labels(&self) -> &[Label] {
         &self.labels

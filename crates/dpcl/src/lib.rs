@@ -45,6 +45,8 @@
 //! # }
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod answers;
 mod augment;
 mod batch;
@@ -58,6 +60,7 @@ pub mod device;
 mod disk;
 pub mod error;
 mod eval;
+mod finite;
 pub mod folder;
 #[cfg(test)]
 #[path = "../tests/inner/mod.rs"]

@@ -12,21 +12,20 @@ mod telling;
 mod watch;
 
 pub use record::Recording;
-pub use standing::{Ending, Mark, Standing};
+pub use standing::{Ending, Standing};
 pub use watch::{Keep, Progress, Watch};
 
-pub use crate::checkpoint::Moment;
+pub use crate::{checkpoint::Moment, folder::Mark};
 
 use std::{
     path::Path,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, OnceLock, atomic::Ordering},
     time::Instant,
 };
 
 use dpcl_report::record::{EvaluationKind, Event, RunResult};
 
 use evaluating::Judged;
-use standing::Trail;
 use telling::last_progress;
 
 use crate::{
@@ -35,6 +34,7 @@ use crate::{
     data::{self, Ahead, Dataset},
     error::{Error, Result},
     eval::TestSet,
+    folder::Trail,
     learner::{Learner, Shape},
     method::Answers,
     process,
@@ -47,6 +47,8 @@ pub struct Run {
     dataset: Dataset,
     parts: Parts,
     schedule: Schedule,
+    /// Made when it is first asked for: it takes reading the set once.
+    print: OnceLock<data::Print>,
 }
 
 impl Run {
@@ -58,13 +60,14 @@ impl Run {
         let asked = config.check()?;
         let directory = asked.data_dir.as_deref();
         let dataset = data::open_with(&asked.dataset, directory, Some(asked.size), asked.on_bad_image)?;
+        let dataset = data::watched(dataset);
         let mut config = config.clone();
         further::name_checksum(&mut config.settings)?;
         let setup = config.check_with(&dataset)?;
         let stream = setup.stream();
         let parts = stream::cut(&dataset.train.labels, dataset.classes.len(), &stream)?;
         let schedule = stream::schedule(&dataset, &parts, &stream, setup.seed)?;
-        Ok(Self { setup, dataset, parts, schedule })
+        Ok(Self { setup, dataset, parts, schedule, print: OnceLock::new() })
     }
 
     /// The configuration with every value settled.
@@ -157,6 +160,11 @@ impl Run {
             .unwrap_or_else(|| earned(ends.last().copied().unwrap_or(before)) - earned(before))
     }
 
+    /// What tells its data from others.
+    fn print(&self) -> &data::Print {
+        self.print.get_or_init(|| data::print(&self.dataset))
+    }
+
     fn shape(&self) -> Shape {
         Shape { channels: 3, height: self.dataset.size, width: self.dataset.size }
     }
@@ -203,6 +211,9 @@ impl Execution<'_> {
             }
         }
 
+        if self.standing.unjudged {
+            self.evaluate(EvaluationKind::Period, watch)?;
+        }
         let images = Ahead::new(Arc::clone(&self.run.dataset.train.images), order, IMAGES_AHEAD);
         let mut images = images.into_iter();
         let mut first = 0;
@@ -248,7 +259,7 @@ impl Execution<'_> {
         watch: &mut Watch<'_>,
     ) -> Result<()> {
         if self.run.setup.online {
-            self.predict_first(image, class)?;
+            self.predict_first(image, class).map_err(|error| self.explain(error))?;
         }
         let observation = self.learner.observe_in(task, image, class).map_err(|error| self.explain(error))?;
         self.standing.samples += 1;
@@ -262,6 +273,7 @@ impl Execution<'_> {
         }
         let period = self.run.setup.eval_period;
         if period > 0 && samples.is_multiple_of(period) && self.learner.answers() != Answers::End {
+            self.standing.unjudged = true;
             self.evaluate(EvaluationKind::Period, watch)?;
         }
         self.tell(total, watch);
@@ -291,6 +303,7 @@ impl Execution<'_> {
         let snapshot = || {
             let mut standing = self.standing.clone();
             standing.log = self.trail.mark();
+            standing.data = Some(self.run.print().clone());
             standing.seconds += self.begun.elapsed().as_secs_f64();
             standing.peak_memory_bytes = standing.peak_memory_bytes.max(process::peak_memory_bytes());
             let standing = serde_json::to_value(standing).expect("a standing is plain data with string keys");
@@ -301,7 +314,7 @@ impl Execution<'_> {
                 ..Checkpoint::of(&self.learner)
             }
         };
-        (watch.keep)(moment, &snapshot)
+        (watch.keep)(moment, self.learner.updates(), &snapshot)
     }
 
     /// Training steps taken by this run.
@@ -315,6 +328,7 @@ impl Execution<'_> {
         if last || self.learner.answers() != Answers::End {
             self.evaluate(EvaluationKind::TaskEnd(task), watch)?;
         }
+        self.standing.ending = Ending::NotYet;
         if let Some(memory) = self.learner.memory() {
             let slots = memory
                 .histogram()

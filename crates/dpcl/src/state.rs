@@ -8,7 +8,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    finite::all_finite,
+};
 
 /// A part of a learner that can be written out whole and read back exactly. A part that remembers nothing writes both
 /// as they are here.
@@ -132,6 +135,15 @@ impl State {
     /// When it is missing.
     pub fn array(&self, key: &str) -> Result<&Array> {
         self.arrays.get(key).map(Arc::as_ref).ok_or_else(|| missing(key))
+    }
+
+    /// The name of an array with numbers that are not finite, if there is one.
+    pub fn not_finite(&self) -> Option<&str> {
+        let finite = |array: &Array| match &array.elements {
+            Elements::F32(elements) => all_finite(elements),
+            Elements::U8(_) => true,
+        };
+        self.arrays.iter().find(|(_, array)| !finite(array)).map(|(name, _)| name.as_str())
     }
 
     /// Saves a part under a prefix.

@@ -25,10 +25,14 @@ pub fn load_encoder(path: &Path, encoder: &mut Encoder) -> Result<()> {
         // Checkpoints nest the encoder; plain files may not.
         let name = name.rsplit_once("encoder.").map_or(name.as_str(), |(_, rest)| rest);
         if view.dtype() == Dtype::F32 {
-            let elements =
+            let elements: Vec<f32> =
                 view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
             state.put_array(name, Array::floats(view.shape(), elements));
         }
+    }
+    if let Some(name) = state.not_finite() {
+        let problem = format!("its tensor `{name}` is not finite");
+        return Err(Error::bad_data(path, problem, "use weights from before training ran away"));
     }
     encoder.load(&state).map_err(|error| Error::bad_data(path, error.to_string(), hint))
 }

@@ -10,6 +10,8 @@
 //! # Ok::<(), dpcl_report::Error>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 use std::path::PathBuf;
 
 pub mod against;

@@ -4,6 +4,8 @@
 //! end. Everything else that is not a record is refused with the file, the line and a way out. Knows the layout of
 //! a record and what its events may refer to; knows nothing of what the numbers mean.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -16,6 +18,9 @@ use crate::record::{
 use crate::seal;
 
 const MOVE_AWAY: &str = "restore the file, or move the run's folder elsewhere and run it again";
+
+/// Bytes of a configuration at most: reading one takes fifty times its length, and the longest has some thousand.
+const LONGEST_CONFIG: u64 = 1 << 20;
 
 /// What one run left on disk.
 #[derive(Clone, Debug)]
@@ -59,7 +64,7 @@ pub fn find_paths(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
 /// Reads one record folder.
 pub fn read(folder: &Path) -> Result<Record> {
     let config_path = folder.join(CONFIG_FILE);
-    let config_text = text(&config_path)?;
+    let config_text = text(&config_path, LONGEST_CONFIG)?;
     let config = config_text.parse().map_err(|error: toml::de::Error| Error::BadRecord {
         path: config_path.clone(),
         line: error.span().and_then(|span| Some(config_text.get(..span.start)?.matches('\n').count() + 1)),
@@ -292,8 +297,13 @@ pub fn name_and_seed(folder: &Path) -> (String, Option<u64>) {
     parsed.map_or((name, None), |(label, seed)| (label, Some(seed)))
 }
 
-fn text(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+fn text(path: &Path, longest: u64) -> Result<String> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    File::open(path).map_err(io)?.take(longest + 1).read_to_end(&mut bytes).map_err(io)?;
+    if bytes.len() as u64 > longest {
+        return Err(bad(path, None, format!("has more than {longest} bytes"), MOVE_AWAY));
+    }
     String::from_utf8(bytes).map_err(|_| bad(path, None, "is not UTF-8 text".into(), MOVE_AWAY))
 }
 

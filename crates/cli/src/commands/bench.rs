@@ -88,7 +88,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
         What::Cost(cost) => cost::measure(cost)?,
         What::Peak(peak) => measure_peak(peak) + "\n",
     };
-    output::data(&text)?;
+    output::styled_data(&text)?;
     Ok(failure::DONE)
 }
 

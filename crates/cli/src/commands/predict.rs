@@ -133,12 +133,18 @@ fn line(format: Format, file: &str, class_name: &dyn Fn(&Label) -> String, answe
     text
 }
 
-/// Quotes where a reader of CSV would otherwise see two fields.
+/// Quotes where a reader of CSV would otherwise see two fields; what a spreadsheet would take for a formula begins with an
+/// apostrophe.
 fn field(text: &str) -> String {
+    let text = &if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        format!("'{text}")
+    } else {
+        text.to_owned()
+    };
     if text.contains(['"', ',', '\n', '\r']) {
         return format!("\"{}\"", text.replace('"', "\"\""));
     }
-    text.to_owned()
+    text.clone()
 }
 
 #[cfg(test)]
@@ -155,6 +161,7 @@ mod tests {
         };
         let name = |label: &Label| ["elk", "eel"][label.number().unwrap()].to_owned();
         assert_eq!(line(Format::Csv, "a, b.png", &name, &answer), "\"a, b.png\",eel,0.75,0.125,0.5\n");
+        assert_eq!(line(Format::Csv, "=a.png", &name, &answer), "'=a.png,eel,0.75,0.125,0.5\n");
         let json: Value = serde_json::from_str(&line(Format::Json, "a\n.png", &name, &answer)).unwrap();
         assert_eq!((&json["file"], &json["probability"]), (&json!("a\n.png"), &json!(0.75)));
         assert_eq!(json["probabilities"], json!({ "elk": 0.25, "eel": 0.75 }));

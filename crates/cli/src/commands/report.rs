@@ -135,9 +135,10 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
             fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
             output::talk(format!("wrote {}", path.display()));
         }
+        (None, Some(Format::Table)) => output::styled_data(&export(&report, format, false))?,
         (None, Some(_)) => output::data(&export(&report, format, false))?,
         (None, None) => {
-            output::data(&export(&report, format, false))?;
+            output::styled_data(&export(&report, format, false))?;
             let path = page_path(&arguments.folders);
             folder::write_whole(&path, report.html().as_bytes()).context("cannot write the report")?;
             output::talk(format!("\nreport: {}", path.display()));

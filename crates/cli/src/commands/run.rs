@@ -198,7 +198,7 @@ fn present(folders: &[PathBuf]) -> anyhow::Result<()> {
     } else {
         report.plain(output::data_width())
     };
-    output::data(&table)?;
+    output::styled_data(&table)?;
     output::talk("");
     for folder in folders {
         // One page a folder; with several, each holds its own runs only.

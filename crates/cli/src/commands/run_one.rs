@@ -26,6 +26,10 @@ use crate::{
 /// Time between two reports of progress: as often as an eye can follow.
 const PAUSE: Duration = Duration::from_millis(60);
 
+/// How long a folder that another process holds is waited for, and between two looks.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(100);
+
 /// Makes the run ordered on stdin. Failures are reported on stdout, so that there is one way to hear of them.
 pub fn execute() -> anyhow::Result<u8> {
     let mut line = String::new();
@@ -33,9 +37,10 @@ pub fn execute() -> anyhow::Result<u8> {
     let order: Order = serde_json::from_str(&line).context("the order is not one; use `dpcl run`")?;
     let stop = Arc::new(AtomicBool::new(false));
     signals::set_on_signal(&stop)?;
-    stop_when_left_alone(Arc::clone(&stop));
+    let begun = Arc::new(AtomicBool::new(false));
+    stop_when_left_alone(Arc::clone(&stop), Arc::clone(&begun));
 
-    let message = perform(&order, &stop).unwrap_or_else(|error| match Failure::from(&error) {
+    let message = perform(&order, &stop, &begun).unwrap_or_else(|error| match Failure::from(&error) {
         failure if failure.code == failure::INTERRUPTED => Message::Interrupted,
         failure => Message::Failed(failure),
     });
@@ -47,13 +52,14 @@ pub fn execute() -> anyhow::Result<u8> {
     })
 }
 
-fn perform(order: &Order, stop: &AtomicBool) -> anyhow::Result<Message> {
+fn perform(order: &Order, stop: &AtomicBool, begun: &AtomicBool) -> anyhow::Result<Message> {
     let run = Run::open(&Config::from_toml(&order.config)?)?;
     let folder = RunFolder::at(&order.folder);
     if let Status::Finished(result) = folder.status(run.setup())? {
         return Ok(Message::Kept(result));
     }
-    let claim = folder.claim()?;
+    begun.store(true, Ordering::Relaxed);
+    let claim = claim(&folder, stop)?;
     // Another process may have finished it since.
     if let Status::Finished(result) = folder.status(run.setup())? {
         return Ok(Message::Kept(result));
@@ -66,6 +72,31 @@ fn perform(order: &Order, stop: &AtomicBool) -> anyhow::Result<Message> {
         }
     }
     learned
+}
+
+/// Takes the folder. A process whose watcher was killed needs a moment to notice, write a checkpoint and go.
+fn claim(folder: &RunFolder, stop: &AtomicBool) -> anyhow::Result<Claim> {
+    let begun = Instant::now();
+    let mut told = false;
+    loop {
+        match folder.claim() {
+            Err(dpcl::Error::Claimed { .. }) if stop.load(Ordering::Relaxed) => {
+                return Err(dpcl::Error::Interrupted.into());
+            }
+            Err(dpcl::Error::Claimed { .. }) if begun.elapsed() < PATIENCE => {
+                if !std::mem::replace(&mut told, true) {
+                    let text = format!(
+                        "another process holds {}; waiting up to {} s for it to end",
+                        folder.path().display(),
+                        PATIENCE.as_secs()
+                    );
+                    send(&Message::Notice(text))?;
+                }
+                std::thread::sleep(LOOK);
+            }
+            claimed => return Ok(claimed?),
+        }
+    }
 }
 
 /// Makes the run in a folder that this process has claimed.
@@ -97,12 +128,17 @@ fn learn(
     Ok(Message::Finished(Box::new(result)))
 }
 
-/// The watcher holds this process's stdin open for as long as the run is wanted.
-fn stop_when_left_alone(stop: Arc<AtomicBool>) {
+/// The watcher holds this process's stdin open for as long as the run is wanted, and the system closes it when the watcher
+/// dies, however it dies. While data are opened there is nothing to keep yet.
+fn stop_when_left_alone(stop: Arc<AtomicBool>, begun: Arc<AtomicBool>) {
     std::thread::spawn(move || {
         let mut rest = Vec::new();
         let _ = io::stdin().lock().read_to_end(&mut rest);
         stop.store(true, Ordering::Relaxed);
+        if !begun.load(Ordering::Relaxed) {
+            let _ = send(&Message::Interrupted);
+            std::process::exit(failure::INTERRUPTED.into());
+        }
     });
 }
 

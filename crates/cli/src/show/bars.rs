@@ -95,7 +95,7 @@ impl Audience for Bars {
     }
 
     fn notice(&mut self, run: usize, text: &str) {
-        let _ = self.screen.println(format!("{}: {text}", self.titles[run]));
+        let _ = self.screen.println(format!("{}: {}", self.titles[run], output::harmless(text)));
     }
 
     fn ended(&mut self, run: usize, outcome: &Outcome) {

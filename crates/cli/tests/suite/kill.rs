@@ -53,35 +53,109 @@ fn all_whole(place: &Place) {
     }
 }
 
+/// Kills a command again and again, lets it finish, and compares its runs with those of the same command undisturbed.
+/// Both end with `--name` and a name. Says how many kills met a living process.
+fn survives(place: &Place, command: &str, last: Option<&str>, runs: &[String], kills: usize) -> usize {
+    place.say(&format!("{command} --name undisturbed")).done();
+    let killing = format!("{command} --name killed --checkpoint-every 1");
+    let met = delays().take(kills).filter(|&delay| {
+        let alive = killed(place, &killing, delay);
+        all_whole(place);
+        alive
+    });
+    let met = met.count();
+    assert!(met > 0, "{command}");
+    place.say(last.unwrap_or(&killing)).done();
+    for run in runs {
+        let log = |name: &str| place.read(&format!("runs/{name}/{run}/events.jsonl"));
+        assert_eq!(log("killed"), log("undisturbed"), "{run}");
+        let result = |name: &str| -> serde_json::Value {
+            let text = place.read(&format!("runs/{name}/{run}/result.json"));
+            let mut result: serde_json::Value = serde_json::from_str(&text).unwrap();
+            // The checksum covers the others, and the command in the configuration's first line.
+            for key in ["train_seconds", "eval_seconds", "peak_memory_bytes", "checksum"] {
+                result[key] = 0.into();
+            }
+            result
+        };
+        assert_eq!(result("killed"), result("undisturbed"), "{run}");
+    }
+    met
+}
+
 #[test]
 fn a_run_killed_at_random_moments_leaves_the_record_of_an_undisturbed_one() {
-    let place = Place::new();
     for (method, resumed) in [("er", true), ("dpcl", false)] {
-        let undisturbed = format!("{TINY} --method {method} --name undisturbed");
-        let command = format!("{TINY} --method {method} --name killed --checkpoint-every 1");
-        place.say(&undisturbed).done();
-        let kills = delays().take(KILLS).filter(|&delay| {
-            let alive = killed(&place, &command, delay);
-            all_whole(&place);
-            alive
-        });
-        assert!(kills.count() > 0);
+        let place = Place::new();
         // Both ways to go on are the same.
-        let last = if resumed { "run --resume runs/killed --checkpoint-every 5" } else { command.as_str() };
-        place.say(last).done();
-        for seed in 1..=2 {
-            let log = |name: &str| place.read(&format!("runs/{name}/{method}-seed{seed}/events.jsonl"));
-            assert_eq!(log("killed"), log("undisturbed"), "{method}-seed{seed}");
-            let result = |name: &str| -> serde_json::Value {
-                let text = place.read(&format!("runs/{name}/{method}-seed{seed}/result.json"));
-                let mut result: serde_json::Value = serde_json::from_str(&text).unwrap();
-                // The checksum covers the others, and the command in the configuration's first line.
-                for key in ["train_seconds", "eval_seconds", "peak_memory_bytes", "checksum"] {
-                    result[key] = 0.into();
-                }
-                result
-            };
-            assert_eq!(result("killed"), result("undisturbed"), "{method}-seed{seed}");
+        let last = resumed.then_some("run --resume runs/killed --checkpoint-every 5");
+        let runs = [1, 2].map(|seed| format!("{method}-seed{seed}"));
+        survives(&place, &format!("{TINY} --method {method}"), last, &runs, KILLS);
+    }
+}
+
+#[test]
+fn several_runs_at_once_on_a_folder_of_images_are_killed_together() {
+    let place = Place::new();
+    let set = dpcl::data::open("fashion-mini", None, None).unwrap();
+    for (position, &label) in set.train.labels.iter().enumerate().filter(|(_, label)| **label < 3).step_by(9)
+    {
+        for half in ["train", "test"] {
+            let folder = place.path().join(format!("photos/{half}/class{label}"));
+            std::fs::create_dir_all(&folder).unwrap();
+            let image = dpcl::data::png(&set.train.images.image(position).unwrap());
+            std::fs::write(folder.join(format!("{position}.png")), image).unwrap();
         }
     }
+    let command = "run --dataset folder --data-dir photos --size 16 --tasks 3 --width 4 --updates 1 --memory 10 \
+                   --eval-period 7 --method er,finetune,der++ --jobs 3 --threads 1";
+    let runs = ["er", "finetune", "der++"].map(|method| format!("{method}-seed1"));
+    survives(&place, command, None, &runs, 12);
+}
+
+#[test]
+fn a_learner_that_is_taken_further_is_killed() {
+    let place = Place::new();
+    place.say(&format!("{TINY} --method er --name first")).done();
+    let command = "run --from runs/first/er-seed1/checkpoint/96.ckpt --classes 6 --tasks 2 --per-class 24 --eval-period 8 \
+                   --seeds 3..4";
+    let runs = [3, 4].map(|seed| format!("er-seed{seed}"));
+    survives(&place, command, None, &runs, 12);
+}
+
+/// Checkpoint files of a run by name.
+fn checkpoints(place: &Place, run: &str) -> Vec<String> {
+    let files = std::fs::read_dir(place.path().join(run).join("checkpoint")).into_iter().flatten().flatten();
+    files.map(|file| file.file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn a_method_that_puts_its_learning_off_is_killed_in_it_and_does_not_learn_all_of_it_again() {
+    let place = Place::new();
+    let run = "run --method joint --classes 2 --tasks 1 --per-class 8 --width 4 --updates 60 --eval-period 0 --threads 1";
+    place.say(&format!("{run} --name undisturbed")).done();
+    let command = format!("{run} --name killed --checkpoint-every 0.05s");
+    let folder = "runs/killed/joint-seed1";
+    let put_off = |name: &String| name.ends_with(".ckpt") && name.contains('-');
+    let mut met = 0;
+    let mut steps_before = 0;
+    for delay in delays().take(40) {
+        killed(&place, &command, Duration::from_millis(300) + delay);
+        all_whole(&place);
+        let steps = checkpoints(&place, folder)
+            .into_iter()
+            .filter(put_off)
+            .filter_map(|name| name.trim_end_matches(".ckpt").split_once('-')?.1.parse::<u64>().ok());
+        let steps = steps.max().unwrap_or(0);
+        assert!(steps >= steps_before, "what was learned is never learned again from the start");
+        met += usize::from(steps > steps_before);
+        steps_before = steps;
+        if place.has(&format!("{folder}/result.json")) {
+            break;
+        }
+    }
+    assert!(met > 0, "no kill met the training that is put off");
+    place.say(&command).done();
+    let log = |name: &str| place.read(&format!("runs/{name}/joint-seed1/events.jsonl"));
+    assert_eq!(log("killed"), log("undisturbed"));
 }

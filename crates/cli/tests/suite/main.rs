@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod attacks;
 mod bench;
 mod earlier;
 mod errors;
 mod faults;
+mod full_disk;
 mod grid;
 mod help;
 mod interrupt;

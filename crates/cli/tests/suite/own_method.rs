@@ -129,7 +129,8 @@ fn answers_with_task_ids_and_without_are_both_on_record() {
         Ok(())
     };
     let stop = AtomicBool::new(false);
-    let mut watch = Watch { event: &mut event, progress: &mut |_| {}, keep: &mut |_, _| Ok(()), stop: &stop };
+    let mut watch =
+        Watch { event: &mut event, progress: &mut |_| {}, keep: &mut |_, _, _| Ok(()), stop: &stop };
     let result = run.execute(&mut watch).unwrap();
     let evaluations = events.iter().filter(|event| matches!(event, Event::Evaluation { .. })).count();
     let told = events.iter().filter(|event| matches!(event, Event::TaskAware { .. })).count();

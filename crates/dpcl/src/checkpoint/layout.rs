@@ -177,11 +177,15 @@ pub fn read<R: Read + Seek>(file: &mut R, length: u64) -> Result<Checkpoint, Fai
         return Err(damaged(format!("bytes {start} to {end} do not match their checksum")).into());
     }
     let values = from_json("values", metadata("values")?)?;
+    let state = State { arrays, values };
+    if let Some(name) = state.not_finite() {
+        return Err(Flaw::NotFinite(name.to_owned()).into());
+    }
     Ok(Checkpoint {
         config: Config::from_recorded_toml(metadata("config")?).map_err(|error| misfit(error.to_string()))?,
         shape: from_json("shape", metadata("shape")?)?,
         classes: from_json("classes", metadata("classes")?)?,
-        state: State { arrays, values },
+        state,
         run: header.metadata.get("run").map(|run| from_json("run", run)).transpose()?,
         program: metadata("program")?.clone(),
         isa: metadata("isa")?.clone(),

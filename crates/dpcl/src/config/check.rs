@@ -31,7 +31,7 @@ impl Setup {
             let problem = format!("must be at most the image size, {}, not {}", self.size, self.pad_crop);
             return Err(Error::bad_key("pad_crop", problem));
         }
-        if self.label.is_empty() || self.label.contains(['/', '\\']) || self.label.starts_with('.') {
+        if !super::is_plain_name(&self.label) {
             return Err(Error::bad_key("label", "must be a plain name: it becomes a folder"));
         }
         if self.from.is_some() && self.method.knowledge == Knowledge::TaskIds {

@@ -165,6 +165,12 @@ impl Key {
         Self { range: self.range.at_most(most.into()), ..self }
     }
 
+    /// Why there is a largest value, for those who ask for more.
+    #[must_use]
+    pub fn because(self, reason: &'static str) -> Self {
+        Self { range: self.range.because(reason), ..self }
+    }
+
     /// What every value is below.
     #[must_use]
     pub fn below(self, bound: impl Into<f64>) -> Self {

@@ -5,6 +5,7 @@
 pub struct Range {
     low: Option<Bound>,
     high: Option<Bound>,
+    reason: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,6 +29,10 @@ impl Range {
 
     pub(super) fn below(self, value: f64) -> Self {
         Self { high: Some(Bound { value, inclusive: false }), ..self }
+    }
+
+    pub(super) fn because(self, reason: &'static str) -> Self {
+        Self { reason: Some(reason), ..self }
     }
 
     /// Whether the number lies in it.
@@ -61,8 +66,10 @@ impl Range {
 
     /// What is wrong with a number outside.
     pub fn problem(&self, number: f64) -> String {
+        let above = self.high.is_some_and(|high| number > high.value);
+        let reason = self.reason.filter(|_| above).map(|reason| format!(": {reason}")).unwrap_or_default();
         match self.text() {
-            Some(range) => format!("must be {range}, not {number}"),
+            Some(range) => format!("must be {range}, not {number}{reason}"),
             None => format!("must be a finite number, not {number}"),
         }
     }

@@ -23,6 +23,18 @@ use crate::{
 /// More threads than any machine this is made for; each costs memory whether it works or not.
 const MOST_THREADS: u32 = 1024;
 
+/// A stream of a million samples would take decades, and what counts the steps stays exact.
+const MOST_UPDATES: u32 = 1_000_000;
+
+/// Seven times the largest set of pictures that is learned from.
+const MOST_SLOTS: u32 = 100_000_000;
+
+/// Images in a batch that no machine has the memory for.
+const MOST_ROWS: u32 = 65_536;
+
+/// Side of an image of 12 MB.
+const LARGEST_SIDE: u32 = 2_048;
+
 /// Steps that nobody waits for; numbers below it are exact in floating point.
 const MOST_AVERAGED: u32 = 1 << 30;
 
@@ -173,6 +185,7 @@ common_keys! {
     width: Option<usize> = None, unless_given("the network's"), flag(Heading::Network, "CHANNELS");
     /// Height and width of the images fed to it.
     size: Option<usize> => usize = None, unless_given("the network's or the data set's"), at_least(8),
+        at_most(LARGEST_SIDE), because("one image would fill more than 12 MB"),
         flag(Heading::Network, "PIXELS");
     /// A file of encoder weights to start from (safetensors).
     weights: Option<PathBuf> = None, role(Role::Origin);
@@ -186,7 +199,8 @@ common_keys! {
     bn_momentum: f64 = 0.1, at_least(0), at_most(1);
 
     /// Memory slots.
-    memory: Option<usize> => usize = None, unless_given("the data set's"), flag(Heading::Learning, "SLOTS"),
+    memory: Option<usize> => usize = None, unless_given("the data set's"), at_most(MOST_SLOTS),
+        because("no stream has so many samples to keep"), flag(Heading::Learning, "SLOTS"),
         flag_aliases(&["memory_size"]);
     /// What the memory keeps.
     memory_scheme: Option<String> => String = None, unless_given("the method's"),
@@ -200,10 +214,11 @@ common_keys! {
     rate: Option<String> => String = None, unless_given("the method's"),
         one_of(RATES.iter().map(|info| info.name)), flag(Heading::Learning, "NAME");
     /// Training batch: half stream, half memory.
-    batch: Option<usize> => usize = None, unless_given("the data set's"), at_least(2),
-        flag(Heading::Learning, "IMAGES"), flag_aliases(&["batchsize"]);
+    batch: Option<usize> => usize = None, unless_given("the data set's"), at_least(2), at_most(MOST_ROWS),
+        because("a batch is in memory at once"), flag(Heading::Learning, "IMAGES"), flag_aliases(&["batchsize"]);
     /// Training steps per stream sample, as 3 or 0.25.
-    updates: Option<f64> => f64 = None, unless_given("the data set's"), above(0),
+    updates: Option<f64> => f64 = None, unless_given("the data set's"), above(0), at_most(MOST_UPDATES),
+        because("no run would come to an end"),
         flag(Heading::Learning, "STEPS"), flag_aliases(&["online_iter"]), once(&["updates_per_sample"]);
     /// Initial learning rate.
     lr: Option<f64> => f64 = None, unless_given("the method's"), above(0);

@@ -78,7 +78,7 @@ fn part(
         added += &event.line();
         Ok(())
     };
-    let mut keep = |moment, snapshot: &dyn Fn() -> Checkpoint| {
+    let mut keep = |moment, _: u64, snapshot: &dyn Fn() -> Checkpoint| {
         let here = until.is_some_and(|(until, _)| until == moment);
         met += usize::from(here);
         if !here || until.is_some_and(|(_, number)| met != number + 1) {

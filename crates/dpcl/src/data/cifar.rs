@@ -11,9 +11,9 @@ use std::{
     sync::Arc,
 };
 
-use flate2::read::GzDecoder;
-
-use super::{Dataset, PUBLISHED_PADDING, Packed, Policy, Split, Statistics, places::Wanted};
+use super::{
+    Dataset, PUBLISHED_PADDING, Packed, Policy, Split, Statistics, places::Wanted, unpacked::Unpacked,
+};
 use crate::error::{Error, Result};
 
 mod names;
@@ -168,7 +168,7 @@ fn from_archive(format: &Format, path: &Path) -> Result<Files> {
     let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
     let unreadable = |error| format.unreadable(path, error);
     let packed = file.metadata().map_err(unreadable)?.len();
-    let unpacked = GzDecoder::new(BufReader::with_capacity(1 << 20, file)).take(LONGEST_ARCHIVE);
+    let unpacked = Unpacked::of(BufReader::with_capacity(1 << 20, file), packed).take(LONGEST_ARCHIVE);
     let mut archive = tar::Archive::new(unpacked);
     let mut files = Files::default();
     for entry in archive.entries().map_err(unreadable)? {

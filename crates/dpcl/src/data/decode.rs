@@ -3,7 +3,12 @@
 //! The format is told by the content, not the name (ImageNet has PNG files called `.JPEG`). Grey, palette, 16-bit,
 //! CMYK and transparent images become plain RGB; transparency is dropped, orientation tags are not followed.
 
-use std::{io::Cursor, path::Path, sync::Arc};
+use std::{
+    fs::File,
+    io::{Cursor, Read as _},
+    path::Path,
+    sync::Arc,
+};
 
 use image::{DynamicImage, ImageError, ImageFormat, ImageReader, Limits, imageops::FilterType};
 
@@ -37,13 +42,39 @@ pub(super) fn check_size(size: usize) -> Result<()> {
 /// When the file cannot be read, is no image of these formats, is damaged, or `size` is outside 8..=2048.
 pub fn read_image(path: &Path, size: usize) -> Result<Image> {
     check_size(size)?;
-    let length = std::fs::metadata(path).map_err(|error| Error::io("open", path, error))?.len();
+    let bytes = whole_file(path)?;
+    let decoded = decode(&bytes).map_err(|problem| unreadable(path, problem))?;
+    refuse_too_wide(&decoded, size).map_err(|problem| unreadable(path, problem))?;
+    Ok(resize(decoded, size))
+}
+
+/// Scaling sums rows up first, in four floats a pixel: what is as wide as a wall and a pixel high would fill the memory.
+fn refuse_too_wide(image: &DynamicImage, size: usize) -> Result<(), String> {
+    const PIXEL: u64 = 16;
+    if u64::from(image.width()) * size as u64 * PIXEL <= LARGEST_DECODED {
+        return Ok(());
+    }
+    let (width, height) = (image.width(), image.height());
+    Err(format!(
+        "is larger than an image may be: {width} × {height} pixels cannot be scaled to {size} × {size}"
+    ))
+}
+
+/// The bytes of an ordinary file: a pipe or a device would be waited for, or never end.
+fn whole_file(path: &Path) -> Result<Vec<u8>> {
+    // Asked before it is opened: opening a pipe that nobody writes to never returns.
+    let known = std::fs::metadata(path).map_err(|error| Error::io("open", path, error))?;
+    if !known.is_file() {
+        return Err(unreadable(path, "is no ordinary file".into()));
+    }
+    let length = known.len();
     if length > LONGEST_FILE {
         return Err(unreadable(path, format!("is {length} bytes long, which no image should be")));
     }
-    let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
-    let decoded = decode(&bytes).map_err(|problem| unreadable(path, problem))?;
-    Ok(resize(decoded, size))
+    let mut bytes = Vec::with_capacity(length as usize);
+    let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+    file.take(LONGEST_FILE).read_to_end(&mut bytes).map_err(|error| Error::io("read", path, error))?;
+    Ok(bytes)
 }
 
 fn unreadable(path: &Path, problem: String) -> Error {

@@ -13,7 +13,10 @@ use std::{
 use md5::{Digest, Md5};
 use ureq::{Agent, Body, http::Response};
 
-use crate::error::{Error, Result};
+use crate::{
+    disk::refuse_link,
+    error::{Error, Result},
+};
 
 /// A file to download.
 pub(super) struct Remote<'a> {
@@ -149,6 +152,7 @@ impl Transfer<'_> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<()> {
         let writing = |error| Error::io("write", &self.part, error);
+        refuse_link(&self.part)?;
         let mut file = OpenOptions::new()
             .create(true)
             .write(true)

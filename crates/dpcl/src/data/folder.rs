@@ -35,6 +35,10 @@ impl ImageSource for Files {
         read_image(&self.paths[index], self.size)
     }
 
+    fn path(&self, index: usize) -> Option<&Path> {
+        self.paths.get(index).map(PathBuf::as_path)
+    }
+
     /// The last three parts of the path, `train/<class>/<file>`, which is how split files name an image.
     fn file_name(&self, index: usize) -> Option<String> {
         let parts: Vec<_> =

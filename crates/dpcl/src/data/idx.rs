@@ -10,9 +10,9 @@ use std::{
     sync::Arc,
 };
 
-use flate2::read::GzDecoder;
-
-use super::{Dataset, OnBadImage, Packed, Policy, Split, padding_for, places::Wanted, statistics};
+use super::{
+    Dataset, OnBadImage, Packed, Policy, Split, padding_for, places::Wanted, statistics, unpacked::Unpacked,
+};
 use crate::error::{Error, Result};
 
 /// Height and width of the images served.
@@ -104,10 +104,16 @@ pub(super) fn open(member: &Member, directory: &Path) -> Result<Dataset> {
             let hint = format!("get the whole set with `dpcl data fetch {}`", member.name);
             Error::bad_data(&folder, format!("has no {file} or {file}.gz"), hint)
         })?;
-        let reader = BufReader::new(File::open(&path).map_err(|error| Error::io("open", &path, error))?);
+        let open = || -> io::Result<(File, u64)> {
+            let file = File::open(&path)?;
+            let length = file.metadata()?.len();
+            Ok((file, length))
+        };
+        let (file, length) = open().map_err(|error| Error::io("open", &path, error))?;
+        let reader = BufReader::new(file);
         let compressed = path.extension().is_some_and(|extension| extension == "gz");
         let reader: Box<dyn Read> =
-            if compressed { Box::new(GzDecoder::new(reader)) } else { Box::new(reader) };
+            if compressed { Box::new(Unpacked::of(reader, length)) } else { Box::new(reader) };
         Ok(Input { path, reader })
     })
 }

@@ -29,6 +29,8 @@ mod picture;
 mod places;
 mod sheet;
 mod statistics;
+mod unpacked;
+mod watched;
 
 pub use ahead::Ahead;
 pub use bad_image::OnBadImage;
@@ -42,6 +44,8 @@ pub use packed::Packed;
 pub use picture::{FloatImage, Picture};
 pub use sheet::{contact_sheet, named_rows};
 pub use statistics::Statistics;
+pub use watched::Print;
+pub(crate) use watched::{print, watched};
 
 /// One RGB image as bytes, height × width × 3, row by row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +68,16 @@ pub trait ImageSource: Send + Sync {
 
     /// Where the image lies inside its set, as `<split>/<class>/<file>`, if every image is a file of its own.
     fn file_name(&self, _index: usize) -> Option<String> {
+        None
+    }
+
+    /// The file of the image, if every image is a file of its own.
+    fn path(&self, _index: usize) -> Option<&Path> {
+        None
+    }
+
+    /// A digest of all images, if they are in memory.
+    fn digest(&self) -> Option<String> {
         None
     }
 }

@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use super::{Image, ImageSource};
+use md5::{Digest, Md5};
+
+use super::{Image, ImageSource, watched::digits};
 use crate::error::Result;
 
 /// Number of bytes of a square colour image.
@@ -73,6 +75,12 @@ impl ImageSource for Packed {
             }
         };
         Ok(Image { height: self.size, width: self.size, pixels })
+    }
+
+    fn digest(&self) -> Option<String> {
+        let mut digest = Md5::new();
+        digest.update(&self.bytes);
+        Some(digits(digest))
     }
 }
 

@@ -3,7 +3,10 @@
 //! Evaluation reads a learner and changes nothing in it. Metrics are computed from these counts by the record's
 //! readers, never here.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use dpcl_report::{record::ClassCount, uncertainty::Answer};
 
@@ -69,22 +72,27 @@ impl TestSet {
     /// Judges answers to the test images of every class the learner has met.
     ///
     /// # Errors
-    /// When a test image cannot be read, unless such are to be skipped.
-    pub fn evaluate(&self, learner: &Learner) -> Result<Judgement> {
-        self.evaluate_answers(learner, &|images| learner.scores(images, None))
+    /// When a test image cannot be read, unless such are to be skipped; [`Error::Interrupted`] when stopped.
+    pub fn evaluate(&self, learner: &Learner, stop: &AtomicBool) -> Result<Judgement> {
+        self.evaluate_answers(learner, &|images| learner.scores(images, None), stop)
     }
 
     /// The same when the weights that learn answer; `None` where these answer anyway.
     ///
     /// # Errors
     /// As for [`TestSet::evaluate`].
-    pub fn evaluate_unaveraged(&self, learner: &Learner) -> Result<Option<Judgement>> {
+    pub fn evaluate_unaveraged(&self, learner: &Learner, stop: &AtomicBool) -> Result<Option<Judgement>> {
         let plain = learner.unaveraged();
-        plain.map(|plain| self.evaluate_answers(learner, &|images| plain.scores(images))).transpose()
+        plain.map(|plain| self.evaluate_answers(learner, &|images| plain.scores(images), stop)).transpose()
     }
 
-    fn evaluate_answers(&self, learner: &Learner, answer: &Answering<'_>) -> Result<Judgement> {
-        let mut judgement = self.judge(&self.known(learner), answer)?;
+    fn evaluate_answers(
+        &self,
+        learner: &Learner,
+        answer: &Answering<'_>,
+        stop: &AtomicBool,
+    ) -> Result<Judgement> {
+        let mut judgement = self.judge(&self.known(learner), answer, stop)?;
         judgement.classes.sort_by_key(|count| count.class);
         judgement.unread.sort_unstable();
         Ok(judgement)
@@ -95,18 +103,23 @@ impl TestSet {
     ///
     /// # Errors
     /// As for [`TestSet::evaluate`].
-    pub fn evaluate_in_tasks(&self, learner: &Learner, tasks: &[Task]) -> Result<Vec<ClassCount>> {
+    pub fn evaluate_in_tasks(
+        &self,
+        learner: &Learner,
+        tasks: &[Task],
+        stop: &AtomicBool,
+    ) -> Result<Vec<ClassCount>> {
         let known = self.known(learner);
         let mut counts = Vec::with_capacity(known.len());
         for (number, task) in tasks.iter().enumerate() {
             let of_task: Vec<Known> =
                 known.iter().filter(|known| task.classes.contains(&known.class)).copied().collect();
             let answer = |images: &[Image]| learner.scores(images, Some(number));
-            counts.extend(self.judge(&of_task, &answer)?.classes);
+            counts.extend(self.judge(&of_task, &answer, stop)?.classes);
         }
         let of_none = |known: &&Known| !tasks.iter().any(|task| task.classes.contains(&known.class));
         let strays: Vec<Known> = known.iter().filter(of_none).copied().collect();
-        counts.extend(self.judge(&strays, &|images| learner.scores(images, None))?.classes);
+        counts.extend(self.judge(&strays, &|images| learner.scores(images, None), stop)?.classes);
         counts.sort_by_key(|count| count.class);
         Ok(counts)
     }
@@ -118,7 +131,7 @@ impl TestSet {
         here.filter(|known| known.class < self.positions.len()).collect()
     }
 
-    fn judge(&self, known: &[Known], answer: &Answering<'_>) -> Result<Judgement> {
+    fn judge(&self, known: &[Known], answer: &Answering<'_>, stop: &AtomicBool) -> Result<Judgement> {
         let queue: Vec<(usize, usize)> = known
             .iter()
             .enumerate()
@@ -134,6 +147,9 @@ impl TestSet {
         let mut decoded = Ahead::new(Arc::clone(&self.images), positions, ROWS);
         let mut unread = Vec::new();
         for chunk in queue.chunks(ROWS) {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
             let (mut images, mut rows) = (Vec::with_capacity(chunk.len()), Vec::with_capacity(chunk.len()));
             for (&(row, position), image) in chunk.iter().zip(decoded.by_ref()) {
                 match image {

@@ -5,7 +5,10 @@ use std::{
     path::Path,
 };
 
-use crate::error::{Error, Result};
+use crate::{
+    disk::refuse_link,
+    error::{Error, Result},
+};
 
 /// Held locked while a run lasts. It is never renamed or removed, so that all processes lock the same file.
 const LOCK_FILE: &str = "lock";
@@ -21,6 +24,7 @@ impl Claim {
     pub(super) fn of(folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder).map_err(|source| Error::io("create", folder, source))?;
         let path = folder.join(LOCK_FILE);
+        refuse_link(&path)?;
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(|source| Error::io("open", &path, source))?;
         match file.try_lock() {

@@ -6,7 +6,8 @@ use crate::{
     cache::Cache,
     config::choices,
     data::Image,
-    error::Result,
+    error::{Error, Result},
+    finite::all_finite,
     memory::Sample,
     method::{Core, Method},
 };
@@ -32,14 +33,15 @@ const ROWS: usize = 128;
 impl Learner {
     /// As [`Method::predict`].
     pub(super) fn answer(&self, images: &[Image], task: Option<usize>) -> Result<Vec<Scores>> {
-        match self.stored() {
+        let answers = match self.stored() {
             Some(stored) => {
                 let key = (self.core.model.revision(), self.samples);
                 let core = self.remeasured.get(key, || self.remeasure(stored));
                 self.method.predict(&core, images, task)
             }
             None => self.method.predict(&self.core, images, task),
-        }
+        };
+        sound(answers?)
     }
 
     /// The samples that statistics are measured on, where they are and there are any.
@@ -74,6 +76,14 @@ pub(crate) struct Unaveraged<'a> {
 impl Unaveraged<'_> {
     /// As [`Learner::scores`].
     pub fn scores(&self, images: &[Image]) -> Result<Vec<Scores>> {
-        self.method.predict(&self.core, images, None)
+        sound(self.method.predict(&self.core, images, None)?)
+    }
+}
+
+/// Answers whose probabilities are numbers: nobody could tell the others from a choice.
+fn sound(answers: Vec<Scores>) -> Result<Vec<Scores>> {
+    match answers.iter().all(|answer| all_finite(&answer.probabilities)) {
+        true => Ok(answers),
+        false => Err(Error::NotFinite { what: "the probability of an answer".into() }),
     }
 }

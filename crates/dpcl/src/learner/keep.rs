@@ -9,7 +9,8 @@ use crate::{
     config::Setup,
     error::{Error, Result},
     method::Answers,
-    state::{Array, Elements, State},
+    model::Layer,
+    state::State,
 };
 
 impl Learner {
@@ -34,7 +35,7 @@ impl Learner {
     /// The learner in a checkpoint.
     pub(crate) fn from_checkpoint(checkpoint: &Checkpoint) -> Result<Self> {
         let setup = Self::setup_for(&checkpoint.config, checkpoint.shape)?;
-        refuse_too_large(&setup, &checkpoint.state)?;
+        refuse_other_network(&setup, &checkpoint.state)?;
         let mut learner = Self::blank(&setup, checkpoint.shape)?;
         learner.restore(&checkpoint.state)?;
         Ok(learner)
@@ -51,7 +52,7 @@ impl Learner {
             let (expected, found) = (checkpoint.shape.to_string(), shape.to_string());
             return Err(Error::WrongShape { expected, found });
         }
-        refuse_too_large(setup, &checkpoint.state)?;
+        refuse_other_network(setup, &checkpoint.state)?;
         let mut learner = Self::blank(setup, shape)?;
         learner.restore(&checkpoint.state)?;
         learner.labels = learner.labels.iter().map(rename).collect();
@@ -97,23 +98,20 @@ impl Learner {
     }
 }
 
-/// Refuses a configuration whose network is larger than what the state holds, before room is made for it.
-fn refuse_too_large(setup: &Setup, state: &State) -> Result<()> {
+/// Refuses a configuration whose network is not the one that the state holds, before room is made for it: every array
+/// must be there in the size that the architecture says.
+fn refuse_other_network(setup: &Setup, state: &State) -> Result<()> {
     let architecture = setup.architecture()?;
+    let expect = |name: &str, shape: &[usize]| state.floats(name, shape).map(|_| ());
+    for Layer { convolution, channels_in, channels_out, spec, .. } in architecture.layers().0 {
+        let shape = [channels_out, channels_in, spec.kernel, spec.kernel];
+        expect(&format!("core.model.encoder.{convolution}.weight"), &shape)?;
+    }
     let heads = (setup.method.build)(setup)?.heads();
-    let largest = state.arrays.values().map(|array| length(array)).max().unwrap_or(0);
-    // The last group's features are what both the widest layer and the heads grow with.
-    if architecture.features().saturating_mul(heads) > largest {
-        return Err(bad("core.model", "has fewer weights than the configured network"));
-    }
-    Ok(())
-}
-
-fn length(array: &Array) -> usize {
-    match &array.elements {
-        Elements::F32(elements) => elements.len(),
-        Elements::U8(elements) => elements.len(),
-    }
+    let classes = state.get::<usize>("core.model.heads.classes")?;
+    let outputs = heads.checked_mul(classes.max(1));
+    let outputs = outputs.ok_or_else(|| bad("core.model.heads.classes", "is more than can be"))?;
+    expect("core.model.heads.weight", &[outputs, architecture.features()])
 }
 
 /// Refuses samples of classes never met and images of another size, wherever a method keeps them: lists and numbers of

@@ -111,6 +111,11 @@ impl Encoder {
         &mut self.weights
     }
 
+    /// The name of a weight or statistic with numbers that are not finite, if there is one.
+    pub fn not_finite(&self) -> Option<&str> {
+        self.weights.not_finite().or_else(|| self.running.not_finite())
+    }
+
     /// Moves the running statistics towards those of a batch.
     pub fn absorb(&mut self, statistics: &[BatchStatistics]) {
         self.move_statistics(statistics, self.layout.architecture.momentum);

@@ -118,6 +118,12 @@ impl Model {
         self.revision
     }
 
+    /// The name of a part with numbers that are not finite, if there is one, in what learns and in what answers.
+    pub fn not_finite(&self) -> Option<String> {
+        let averaged = || self.average.as_ref()?.network().not_finite();
+        self.network.not_finite().or_else(|| averaged().map(|name| format!("{}.{name}", average::PART)))
+    }
+
     /// Where the tensors live.
     pub fn device(&self) -> Device {
         self.heads().device()

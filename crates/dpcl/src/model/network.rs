@@ -57,6 +57,12 @@ impl Network {
         (&mut self.encoder, &mut self.heads)
     }
 
+    /// The name of a part with numbers that are not finite, if there is one.
+    pub fn not_finite(&self) -> Option<String> {
+        let encoder = self.encoder.not_finite().map(|name| format!("encoder.{name}"));
+        encoder.or_else(|| self.heads.weights().not_finite().map(|name| format!("heads.{name}")))
+    }
+
     /// How many learnable numbers it holds.
     pub fn parameters(&self) -> u64 {
         (self.encoder.weights().count() + self.heads.weights().count()) as u64

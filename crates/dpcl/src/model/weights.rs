@@ -5,6 +5,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::{
     error::Result,
+    finite::all_finite,
     state::{Array, State},
 };
 
@@ -72,6 +73,12 @@ impl Weights {
     /// How many numbers the table holds.
     pub fn count(&self) -> usize {
         self.entries.iter().map(|weight| weight.value.dims().iter().product::<usize>()).sum()
+    }
+
+    /// The name of a weight with numbers that are not finite, if there is one.
+    pub fn not_finite(&self) -> Option<&str> {
+        let bad = |weight: &&Weight| !all_finite(&floats(weight.value.clone()));
+        self.entries.iter().find(bad).map(|weight| weight.name.as_str())
     }
 
     /// Every weight in order: those that `learns` accepts by name as leaves of a graph, the others as constants.

@@ -19,8 +19,8 @@ use super::{
     replay::{finite, unmeasuring_rate},
 };
 
-/// Steps in a slice.
-const SLICE: u64 = 32;
+/// Steps in a slice: about as long as somebody who wants to stop has patience with a large network.
+const SLICE: u64 = 8;
 
 /// Steps still to take, and what they are taken with.
 pub struct Offline {

@@ -48,8 +48,10 @@ impl Execution<'_> {
             }
             self.standing.ending = Ending::Stream;
         }
-        self.catch_up(total, watch)?;
-        self.standing.ending = Ending::NotYet;
+        if self.standing.ending == Ending::Stream {
+            self.catch_up(total, watch)?;
+            self.standing.ending = Ending::Evaluation;
+        }
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use dpcl_report::{
     uncertainty::summarise,
 };
 
-use super::{Execution, Watch};
+use super::{Execution, Moment, Watch};
 use crate::{
     data,
     error::{Error, Result},
@@ -38,8 +38,20 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Judges the learner on the test images; one that is told task ids with them as well.
+    /// Judges the learner on the test images; one that is told task ids with them as well. A run that is stopped
+    /// meanwhile keeps the learner and makes the whole evaluation when it goes on.
     pub(super) fn evaluate(&mut self, kind: EvaluationKind, watch: &mut Watch<'_>) -> Result<()> {
+        match self.judge(kind, watch).map_err(|error| self.explain(error)) {
+            Err(Error::Interrupted) => {
+                self.keep(Moment::Stopping(self.standing.samples), watch)?;
+                Err(Error::Interrupted)
+            }
+            judged => judged,
+        }
+    }
+
+    fn judge(&mut self, kind: EvaluationKind, watch: &mut Watch<'_>) -> Result<()> {
+        self.learner.check_finite()?;
         let begin = Instant::now();
         let (samples, updates) = (self.standing.samples, self.updates());
         let Judged { judgement, unaveraged, .. } = match self.judged.take() {
@@ -48,20 +60,24 @@ impl Execution<'_> {
                 judged
             }
             _ => {
-                let judgement = self.test.evaluate(&self.learner)?;
+                let judgement = self.test.evaluate(&self.learner, watch.stop)?;
+                let unaveraged = self.test.evaluate_unaveraged(&self.learner, watch.stop)?;
                 self.note_unread(&judgement.unread, watch)?;
-                let unaveraged = self.test.evaluate_unaveraged(&self.learner)?;
                 Judged { samples, judgement, unaveraged }
             }
+        };
+        let aware = match self.learner.knowledge() {
+            Knowledge::TaskIds => {
+                let tasks = &self.run.schedule.tasks;
+                Some(self.test.evaluate_in_tasks(&self.learner, tasks, watch.stop)?)
+            }
+            Knowledge::None | Knowledge::TaskEnds => None,
         };
         self.standing.evaluating += begin.elapsed().as_secs_f64();
         self.standing.accuracy = accuracy(&judgement.classes);
         let classes = judgement.classes.clone();
         self.emit(Event::Evaluation { samples, updates, kind, classes }, watch)?;
-        if self.learner.knowledge() == Knowledge::TaskIds {
-            let begin = Instant::now();
-            let classes = self.test.evaluate_in_tasks(&self.learner, &self.run.schedule.tasks)?;
-            self.standing.evaluating += begin.elapsed().as_secs_f64();
+        if let Some(classes) = aware {
             self.emit(Event::TaskAware { samples, kind, classes }, watch)?;
         }
         let at_task_end = matches!(kind, EvaluationKind::TaskEnd(_));
@@ -74,6 +90,7 @@ impl Execution<'_> {
             self.emit(Event::Unaveraged { samples, updates, kind, classes, uncertainty }, watch)?;
         }
         self.judged = Some(Judged { samples, judgement, unaveraged });
+        self.standing.unjudged = false;
         Ok(())
     }
 }

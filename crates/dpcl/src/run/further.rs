@@ -81,6 +81,11 @@ impl Run {
             return Err(Error::bad_checkpoint(path, flaw));
         }
         let standing = Standing::of(checkpoint, path)?;
+        if standing.data.as_ref().is_some_and(|data| data.content != self.print().content) {
+            let problem =
+                "is not what the run began with: images, or names or lengths of their files, have changed";
+            return Err(Error::bad_key("dataset", problem));
+        }
         let tasks = &self.schedule.tasks;
         let total: usize = tasks.iter().map(|task| task.samples.len()).sum();
         if standing.samples > total as u64 || standing.tasks > tasks.len() {

@@ -6,7 +6,7 @@ use dpcl_report::record::RunResult;
 
 use super::{Progress, Run, Standing, Watch};
 use crate::{
-    checkpoint::{Checkpoint, Flaw},
+    checkpoint::Checkpoint,
     error::{Error, Result},
     folder::{Claim, EventLog, Every, Keeper, RunFolder},
 };
@@ -49,10 +49,13 @@ impl Run {
         folder.forget_failure()?;
         let found = self.newest_good(folder, notice)?;
         let mut log = match &found {
-            Some(found) => folder.go_on(found.standing.log.bytes)?,
+            Some(found) => folder.go_on(&found.log[..found.standing.log.bytes as usize])?,
             None => folder.begin(&self.setup, command)?,
         };
-        let newest = found.as_ref().map(|found| (found.path.clone(), found.standing.samples));
+        let newest = found.as_ref().map(|found| {
+            let updates = found.checkpoint.state.get("updates").unwrap_or(0);
+            (found.path.clone(), found.standing.samples, updates)
+        });
         let mut keeper = Keeper::new(folder.path(), every, log.handle()?, newest);
         let learned = self.learn(found, &mut log, &mut keeper, progress, stop);
         let kept = keeper.wait();
@@ -61,11 +64,18 @@ impl Run {
                 let checkpoint = keeper.newest().map(PathBuf::from);
                 Error::RanAway { loss, rate, samples, updates, classes, checkpoint }
             }
+            // A full disk shows at the log as well: what is safe is told in either case.
+            Error::Io { path, source, .. } if path == folder.log_path() => {
+                Error::LogNotWritten { path, earlier: keeper.newest().map(PathBuf::from), source }
+            }
+            Error::Diverged { what, samples, updates, .. } => {
+                let checkpoint = keeper.newest().map(PathBuf::from);
+                Error::Diverged { what, samples, updates, checkpoint }
+            }
             error => error,
         })?;
         kept?;
-        log.close()?;
-        folder.finish(&result)?;
+        folder.finish(&result, &log.close()?)?;
         Ok(result)
     }
 
@@ -78,7 +88,8 @@ impl Run {
         stop: &AtomicBool,
     ) -> Result<RunResult> {
         let mut event = |event: &_| log.write(event);
-        let mut keep = |moment, snapshot: &dyn Fn() -> Checkpoint| keeper.keep(moment, snapshot);
+        let mut keep =
+            |moment, updates, snapshot: &dyn Fn() -> Checkpoint| keeper.keep(moment, updates, snapshot);
         let mut watch = Watch { event: &mut event, progress, keep: &mut keep, stop };
         match found {
             Some(found) => self.resume(found.checkpoint, &found.path, &found.log, &mut watch),
@@ -99,6 +110,12 @@ impl Run {
                 Ok(checkpoint) => {
                     let standing = self.standing(&checkpoint, &path)?;
                     if standing.events(&log).is_some() {
+                        if standing.data.as_ref().is_some_and(|data| data.times != self.print().times) {
+                            notice(
+                                "files of the data set were written after the run began, and are as long as before: if \
+                                 their images are others, begin another run with `--name`",
+                            );
+                        }
                         return Ok(Some(Found { path, checkpoint, standing, log }));
                     }
                     format!(
@@ -107,7 +124,7 @@ impl Run {
                         path.display()
                     )
                 }
-                Err(error @ Error::BadCheckpoint { flaw: Flaw::Damaged(_) | Flaw::SomethingElse(_), .. }) => {
+                Err(error) if matches!(&error, Error::BadCheckpoint { flaw, .. } if flaw.is_passed_over()) => {
                     error.to_string()
                 }
                 Err(error) => return Err(error),

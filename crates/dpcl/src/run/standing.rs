@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use dpcl_report::{read, record::Event};
-use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     checkpoint::{Checkpoint, Flaw},
+    data,
     error::{Error, Result},
+    folder::{Mark, Trail},
     method::Step,
 };
 
@@ -22,8 +23,14 @@ pub struct Standing {
     /// How far the end of the task after those has come.
     #[serde(default)]
     pub ending: Ending,
+    /// Whether an evaluation between task ends was due and has not been made.
+    #[serde(default)]
+    pub unjudged: bool,
     /// How far the event log went.
     pub log: Mark,
+    /// What told its data from others.
+    #[serde(default)]
+    pub data: Option<data::Print>,
     /// Steps since the last progress event.
     pub unreported: Vec<Step>,
     /// Stream samples predicted before they were learned, and how many rightly.
@@ -51,15 +58,8 @@ pub enum Ending {
     Task,
     /// That the stream has ended too, if it has.
     Stream,
-}
-
-/// A place in the event log and what stands before it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
-    /// Bytes before it.
-    pub bytes: u64,
-    /// MD5 of those bytes, in hexadecimal digits.
-    pub md5: String,
+    /// All of it, and it has caught up: the evaluation is still to be made.
+    Evaluation,
 }
 
 impl Standing {
@@ -85,26 +85,5 @@ impl Standing {
             return None;
         }
         Some((read::parse_events(Path::new(""), before).ok()?, trail))
-    }
-}
-
-/// Follows an event log as it is written.
-#[derive(Clone, Default)]
-pub struct Trail {
-    bytes: u64,
-    digest: Md5,
-}
-
-impl Trail {
-    /// The log grew.
-    pub fn add(&mut self, bytes: &[u8]) {
-        self.bytes += bytes.len() as u64;
-        self.digest.update(bytes);
-    }
-
-    /// The end of the log.
-    pub fn mark(&self) -> Mark {
-        let md5 = self.digest.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Mark { bytes: self.bytes, md5 }
     }
 }

@@ -57,7 +57,14 @@ impl Execution<'_> {
 
     /// Says where in the stream training ran away.
     pub(super) fn explain(&self, error: Error) -> Error {
-        let Error::LossNotFinite { loss, rate, labels, step } = error else { return error };
+        let (loss, rate, labels, step) = match error {
+            Error::LossNotFinite { loss, rate, labels, step } => (loss, rate, labels, step),
+            Error::NotFinite { what } => {
+                let (samples, updates) = (self.standing.samples, self.updates());
+                return Error::Diverged { what, samples, updates, checkpoint: None };
+            }
+            other => return other,
+        };
         let name =
             |label: &Label| label.number().and_then(|class| self.run.dataset.classes.get(class)).cloned();
         let name = |class: usize| self.learner.labels().get(class).and_then(name).unwrap_or_default();

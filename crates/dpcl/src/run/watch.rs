@@ -52,5 +52,6 @@ pub struct Watch<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// Decides whether to take a checkpoint, and what becomes of it.
-pub type Keep<'a> = dyn FnMut(Moment, &dyn Fn() -> Checkpoint) -> Result<()> + 'a;
+/// Decides whether to take a checkpoint, and what becomes of it: the moment, the training steps that the learner has
+/// behind it, and how to take one.
+pub type Keep<'a> = dyn FnMut(Moment, u64, &dyn Fn() -> Checkpoint) -> Result<()> + 'a;

@@ -6,7 +6,7 @@ use dpcl::data;
 use flate2::{Compression, write::GzEncoder};
 use tar::EntryType;
 
-use super::{MIB, Target, seal};
+use super::{MIB, Target, measured, seal};
 
 fn record(labels: &[u8], value: u8) -> Vec<u8> {
     [labels, &[value; 3072]].concat()
@@ -123,4 +123,37 @@ fn entries_that_lead_elsewhere_are_refused_or_passed_over() {
     // Names that lead outside are refused; links, devices and foreign names are not what is looked for.
     let expected = [true, false, false, false, true, true, true, true, false, true, true];
     assert_eq!(taken[..11], expected);
+}
+
+#[test]
+fn a_small_archive_that_unpacks_to_gigabytes_takes_no_more_than_any_archive_may() {
+    const LONG: usize = 900 * MIB;
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("cifar-100-binary.tar.gz");
+    for (kind, name) in [
+        (EntryType::GNULongName, "././@LongLink"),
+        (EntryType::GNULongLink, "././@LongLink"),
+        (EntryType::XHeader, "pax"),
+        (EntryType::XGlobalHeader, "pax"),
+        (EntryType::Regular, "cifar-100-binary/train.bin"),
+        (EntryType::Regular, "cifar-100-binary/fine_label_names.txt"),
+        (EntryType::Regular, "something else"),
+    ] {
+        let mut header = tar::Header::new_ustar();
+        header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_size(LONG as u64);
+        header.set_mode(0o644);
+        header.set_entry_type(kind);
+        header.set_cksum();
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(header.as_bytes()).unwrap();
+        let letters = vec![if kind == EntryType::Regular { 0 } else { b'a' }; MIB];
+        (0..LONG / MIB).for_each(|_| encoder.write_all(&letters).unwrap());
+        let packed = encoder.finish().unwrap();
+        fs::write(&path, &packed).unwrap();
+        let (used, opened) = measured(|| data::open("cifar100", Some(&path), None).map(|_| ()));
+        assert!(used <= (96 * MIB).max(64 * packed.len()), "{name}: {used} bytes for {}", packed.len());
+        let error = opened.unwrap_err();
+        assert!(error.to_string().contains("damaged or incomplete"), "{name}: {error}");
+    }
 }

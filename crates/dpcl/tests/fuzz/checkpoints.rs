@@ -9,7 +9,7 @@ use dpcl::{
     methods::METHODS,
 };
 
-use super::{MIB, Target, seal};
+use super::{MIB, Target, measured, seal};
 
 const SIDE: usize = 8;
 
@@ -122,6 +122,44 @@ fn checkpoints_with_other_shapes() {
                 });
             }
             used(&altered)
+        });
+    }
+}
+
+#[test]
+fn checkpoints_with_other_configurations() {
+    for seed in seeds() {
+        let checkpoint = whole(&seed);
+        let text = checkpoint.config.to_toml().unwrap().into_bytes();
+        let target = Target { memory: 128 * MIB, every: 5, ..Target::new("checkpoint-config", vec![text]) };
+        target.run(|text| {
+            let Ok(text) = std::str::from_utf8(text) else { return false };
+            let Ok(config) = Config::from_recorded_toml(text) else { return false };
+            used(&Checkpoint { config, ..checkpoint.clone() })
+        });
+    }
+}
+
+#[test]
+fn a_network_that_is_larger_than_the_file_is_refused_before_there_is_room_for_it() {
+    for seed in seeds() {
+        let checkpoint = whole(&seed);
+        let change = |change: &dyn Fn(&mut Checkpoint)| {
+            let mut altered = checkpoint.clone();
+            change(&mut altered);
+            let (used, learner) = measured(|| altered.learner().map(|_| ()));
+            assert!(used <= 16 * MIB, "{used} bytes for a file of {}", seed.len());
+            learner.unwrap_err()
+        };
+        for width in [2, 64, 4096] {
+            change(&|altered| altered.config.settings.width = Some(width));
+        }
+        change(&|altered| altered.config.settings.model = "resnet34-imagenet".into());
+        let error = change(&|altered| altered.config.settings.memory = Some(1_000_000_000_000));
+        assert!(error.to_string().contains("no stream has so many samples"), "{error}");
+        change(&|altered| altered.shape.height = 100_000_000);
+        change(&|altered| {
+            altered.shape = Shape { height: 1_000_000_000, width: 1_000_000_000, channels: 3 };
         });
     }
 }

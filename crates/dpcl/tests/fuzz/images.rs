@@ -5,7 +5,7 @@ use std::{fs, io::Cursor};
 use dpcl::data;
 use image::{DynamicImage, ImageFormat};
 
-use super::{MIB, Target, seal};
+use super::{MIB, Target, measured, seal};
 
 /// Two whole images of the most pixels that are decoded, and room to work.
 const MEMORY: usize = 576 * MIB;
@@ -60,4 +60,24 @@ fn an_image_that_announces_more_than_fits_is_refused_without_trying() {
     fs::write(&path, bytes).unwrap();
     let error = data::read_image(&path, 16).unwrap_err();
     assert!(error.to_string().contains("is larger than an image may be"), "{error}");
+}
+
+/// A PNG of a few kilobytes that is so wide and a pixel high.
+fn wide(width: u32) -> Vec<u8> {
+    encoded(&image::GrayImage::new(width, 1).into(), ImageFormat::Png)
+}
+
+#[test]
+fn a_small_file_of_a_very_wide_image_takes_no_more_than_any_image_may() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("wide.png");
+    for (width, taken) in [(200_000, true), (8_000_000, false), (80_000_000, false)] {
+        fs::write(&path, wide(width)).unwrap();
+        let (used, read) = measured(|| data::read_image(&path, 32));
+        assert!(used <= MEMORY, "{width} pixels took {used} bytes");
+        assert_eq!(read.is_ok(), taken, "{width} pixels");
+        if let Err(error) = read {
+            assert!(error.to_string().contains("is larger than an image may be"), "{error}");
+        }
+    }
 }

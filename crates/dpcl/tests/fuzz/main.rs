@@ -106,6 +106,15 @@ impl Target {
     }
 }
 
+/// Bytes that something takes at its peak beyond what was there before, and what it gives.
+fn measured<T>(work: impl FnOnce() -> T) -> (usize, T) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    let given = work();
+    (MEMORY.peak_usage().saturating_sub(before), given)
+}
+
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().unwrap())
 }

@@ -181,7 +181,7 @@ fn a_run_that_skipped_images_goes_on_where_it_stopped() {
         }
         Ok(())
     };
-    let mut keep = |moment: Moment, checkpoint: &dyn Fn() -> Checkpoint| {
+    let mut keep = |moment: Moment, _: u64, checkpoint: &dyn Fn() -> Checkpoint| {
         if matches!(moment, Moment::Stopping(_)) {
             kept = Some(checkpoint());
         }
@@ -197,7 +197,7 @@ fn a_run_that_skipped_images_goes_on_where_it_stopped() {
     };
     let still = AtomicBool::new(false);
     let mut watch =
-        Watch { event: &mut write, progress: &mut |_| {}, keep: &mut |_, _| Ok(()), stop: &still };
+        Watch { event: &mut write, progress: &mut |_| {}, keep: &mut |_, _, _| Ok(()), stop: &still };
     let result = run.resume(kept.unwrap(), Path::new("7.ckpt"), &log, &mut watch).unwrap();
     assert_eq!(result.bad_images, BadImages { stream: 2, test: 1 });
     assert_eq!(events, whole, "as if it had never stopped");

@@ -66,7 +66,8 @@ fn every_branch_is_taken_in_a_small_run() {
         Ok(())
     };
     let stop = AtomicBool::new(false);
-    let mut watch = Watch { event: &mut keep, progress: &mut |_| {}, keep: &mut |_, _| Ok(()), stop: &stop };
+    let mut watch =
+        Watch { event: &mut keep, progress: &mut |_| {}, keep: &mut |_, _, _| Ok(()), stop: &stop };
     run.execute(&mut watch).unwrap();
 
     for name in [

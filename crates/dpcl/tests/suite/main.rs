@@ -3,14 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod averaged;
+mod attacks;
 mod bad_images;
 mod baselines;
 mod contract;
 mod data_files;
+mod diverged;
 mod dpcl_disagreement;
 mod dpcl_method;
 mod dpcl_readings;
 mod evolution;
+mod extremes;
 mod faults;
 mod licences;
 mod loaded_counts;

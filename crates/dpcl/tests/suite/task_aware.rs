@@ -129,7 +129,8 @@ fn forgetting_with_task_ids_is_exactly_zero() {
         Ok(())
     };
     let stop = AtomicBool::new(false);
-    let mut watch = Watch { event: &mut event, progress: &mut |_| {}, keep: &mut |_, _| Ok(()), stop: &stop };
+    let mut watch =
+        Watch { event: &mut event, progress: &mut |_| {}, keep: &mut |_, _, _| Ok(()), stop: &stop };
     let result = run.execute(&mut watch).unwrap();
     assert_eq!(result.metrics.fm_task_ids, Some(0.0));
     assert_eq!(result.updates, 120, "what waits at a task end is learned before it is evaluated");

@@ -48,6 +48,23 @@ fn only_the_kernels_are_unsafe() {
 }
 
 #[test]
+fn every_other_crate_forbids_unsafe_code() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    for entry in std::fs::read_dir(crates).unwrap() {
+        let folder = entry.unwrap().path();
+        if folder.ends_with("kernels") || !folder.is_dir() {
+            continue;
+        }
+        for root in
+            ["src/lib.rs", "src/main.rs"].map(|root| folder.join(root)).iter().filter(|root| root.exists())
+        {
+            let text = std::fs::read_to_string(root).unwrap();
+            assert!(text.contains("#![forbid(unsafe_code)]"), "{} allows it", root.display());
+        }
+    }
+}
+
+#[test]
 fn only_the_command_line_prints() {
     for (path, text) in all() {
         let command_line = path.components().any(|part| part.as_os_str() == "cli");

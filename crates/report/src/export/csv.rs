@@ -27,6 +27,7 @@ fn heading() -> Vec<String> {
         "knowledge",
         "answers",
         "seeds",
+        "altered",
     ]
     .map(str::to_owned)
     .to_vec();
@@ -88,6 +89,8 @@ fn row(setting: &Setting, group: &Group) -> Vec<String> {
     fields.push(group.name.clone());
     fields.extend([&result.method, &result.knowledge, &result.answers].map(Clone::clone));
     fields.push(group.runs.iter().map(|run| run.result.seed.to_string()).collect::<Vec<_>>().join(" "));
+    // How many of the records are not as their runs left them.
+    fields.push(group.runs.iter().filter(|run| run.record.altered).count().to_string());
     for (index, _) in values(&Default::default()).iter().enumerate() {
         let estimate = mean(group, |run| values(&run.metrics)[index].1);
         fields.push(number(estimate.map(|estimate| estimate.mean)));
@@ -118,12 +121,15 @@ fn line(fields: &[String]) -> String {
     fields.iter().map(|field| quote(field)).collect::<Vec<_>>().join(",") + "\n"
 }
 
-/// Quotes a field where commas, quotes or line ends would break the line (RFC 4180).
+/// Quotes a field where commas, quotes or line ends would break the line (RFC 4180). One that a spreadsheet would take for
+/// a formula begins with an apostrophe, which tells it that this is text.
 fn quote(field: &str) -> String {
+    let formula = field.starts_with(['=', '+', '-', '@', '\t', '\r']) && field.parse::<f64>().is_err();
+    let field = &if formula { format!("'{field}") } else { field.to_owned() };
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
-        field.to_owned()
+        field.clone()
     }
 }
 
@@ -134,5 +140,11 @@ mod tests {
     #[test]
     fn fields_that_would_break_the_line_are_quoted() {
         assert_eq!(line(&["a,b".into(), "say \"c\"".into(), "d".into()]), "\"a,b\",\"say \"\"c\"\"\",d\n");
+    }
+
+    #[test]
+    fn no_field_is_a_formula_and_numbers_stay_numbers() {
+        let fields = ["=1+1", "@sum(a1)", "+er", "-er,x", "-0.25", "-1e-7", "er"].map(String::from);
+        assert_eq!(line(&fields), "'=1+1,'@sum(a1),'+er,\"'-er,x\",-0.25,-1e-7,er\n");
     }
 }

@@ -51,7 +51,8 @@ pub fn record(config: &Config, mut during: impl FnMut(&Event)) -> (Vec<Event>, d
         Ok(())
     };
     let stop = AtomicBool::new(false);
-    let mut watch = Watch { event: &mut keep, progress: &mut |_| {}, keep: &mut |_, _| Ok(()), stop: &stop };
+    let mut watch =
+        Watch { event: &mut keep, progress: &mut |_| {}, keep: &mut |_, _, _| Ok(()), stop: &stop };
     let result = run.execute(&mut watch);
     (events, result)
 }
