@@ -38,7 +38,7 @@ fn a_list_of_keys_says_who_reads_each() {
     let text = listed.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
         "lr_decay Factor on the learning rate after each step (exp-reset) a number, above 0; default: 0.9999; read by the rate exp-reset",
-        "mir.candidates Stored samples looked at in each step a whole number, between 1 and 65536; default: 50; read by mir",
+        "mir.candidates Stored samples looked at in each step a whole number, at least 1; default: 50; read by mir",
         "batch Training batch: half stream, half memory a whole number, at least 2; default: the data set's; --batch; read by every method",
     ] {
         assert!(text.contains(words), "{words}: {listed}");
@@ -51,7 +51,7 @@ fn a_key_is_listed_with_all_that_is_known_of_it() {
     let keys: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
     let key = |name: &str| keys.iter().find(|key| key["name"] == name).unwrap();
     let candidates = key("mir.candidates");
-    assert_eq!((&candidates["default"], &candidates["range"]), (&"50".into(), &"between 1 and 65536".into()));
+    assert_eq!((&candidates["default"], &candidates["range"]), (&"50".into(), &"at least 1".into()));
     assert_eq!((&candidates["read_by"], &candidates["flag"]), (&"mir".into(), &serde_json::Value::Null));
     let updates = key("updates");
     assert_eq!((&updates["flag"], &updates["default"]), (&"--updates".into(), &"the data set's".into()));

@@ -165,10 +165,10 @@ impl Key {
         Self { range: self.range.at_most(most.into()), ..self }
     }
 
-    /// Why there is a largest value, for those who ask for more.
+    /// A largest value that nobody comes near, and why there is one: it is told to those who ask for more.
     #[must_use]
-    pub fn because(self, reason: &'static str) -> Self {
-        Self { range: self.range.because(reason), ..self }
+    pub fn capped(self, most: impl Into<f64>, reason: &'static str) -> Self {
+        Self { range: self.range.capped(most.into(), reason), ..self }
     }
 
     /// What every value is below.

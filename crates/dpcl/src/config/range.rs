@@ -5,7 +5,8 @@
 pub struct Range {
     low: Option<Bound>,
     high: Option<Bound>,
-    reason: Option<&'static str>,
+    /// Above it lies only what nobody means: not part of what the range is called.
+    cap: Option<(f64, &'static str)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,8 +32,8 @@ impl Range {
         Self { high: Some(Bound { value, inclusive: false }), ..self }
     }
 
-    pub(super) fn because(self, reason: &'static str) -> Self {
-        Self { reason: Some(reason), ..self }
+    pub(super) fn capped(self, most: f64, reason: &'static str) -> Self {
+        Self { cap: Some((most, reason)), ..self }
     }
 
     /// Whether the number lies in it.
@@ -40,7 +41,7 @@ impl Range {
         let low = self.low.is_none_or(|low| number > low.value || (low.inclusive && number == low.value));
         let high =
             self.high.is_none_or(|high| number < high.value || (high.inclusive && number == high.value));
-        number.is_finite() && low && high
+        number.is_finite() && low && high && self.cap.is_none_or(|(most, _)| number <= most)
     }
 
     /// In words; none where every finite number lies in it.
@@ -66,10 +67,11 @@ impl Range {
 
     /// What is wrong with a number outside.
     pub fn problem(&self, number: f64) -> String {
-        let above = self.high.is_some_and(|high| number > high.value);
-        let reason = self.reason.filter(|_| above).map(|reason| format!(": {reason}")).unwrap_or_default();
+        if let Some((most, reason)) = self.cap.filter(|(most, _)| number > *most) {
+            return format!("must be at most {most}, not {number}: {reason}");
+        }
         match self.text() {
-            Some(range) => format!("must be {range}, not {number}{reason}"),
+            Some(range) => format!("must be {range}, not {number}"),
             None => format!("must be a finite number, not {number}"),
         }
     }

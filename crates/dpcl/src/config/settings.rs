@@ -185,7 +185,7 @@ common_keys! {
     width: Option<usize> = None, unless_given("the network's"), flag(Heading::Network, "CHANNELS");
     /// Height and width of the images fed to it.
     size: Option<usize> => usize = None, unless_given("the network's or the data set's"), at_least(8),
-        at_most(LARGEST_SIDE), because("one image would fill more than 12 MB"),
+        capped(LARGEST_SIDE, "one image would fill more than 12 MB"),
         flag(Heading::Network, "PIXELS");
     /// A file of encoder weights to start from (safetensors).
     weights: Option<PathBuf> = None, role(Role::Origin);
@@ -199,8 +199,8 @@ common_keys! {
     bn_momentum: f64 = 0.1, at_least(0), at_most(1);
 
     /// Memory slots.
-    memory: Option<usize> => usize = None, unless_given("the data set's"), at_most(MOST_SLOTS),
-        because("no stream has so many samples to keep"), flag(Heading::Learning, "SLOTS"),
+    memory: Option<usize> => usize = None, unless_given("the data set's"),
+        capped(MOST_SLOTS, "no stream has so many samples to keep"), flag(Heading::Learning, "SLOTS"),
         flag_aliases(&["memory_size"]);
     /// What the memory keeps.
     memory_scheme: Option<String> => String = None, unless_given("the method's"),
@@ -214,11 +214,12 @@ common_keys! {
     rate: Option<String> => String = None, unless_given("the method's"),
         one_of(RATES.iter().map(|info| info.name)), flag(Heading::Learning, "NAME");
     /// Training batch: half stream, half memory.
-    batch: Option<usize> => usize = None, unless_given("the data set's"), at_least(2), at_most(MOST_ROWS),
-        because("a batch is in memory at once"), flag(Heading::Learning, "IMAGES"), flag_aliases(&["batchsize"]);
+    batch: Option<usize> => usize = None, unless_given("the data set's"), at_least(2),
+        capped(MOST_ROWS, "a batch is in memory at once"), flag(Heading::Learning, "IMAGES"),
+        flag_aliases(&["batchsize"]);
     /// Training steps per stream sample, as 3 or 0.25.
-    updates: Option<f64> => f64 = None, unless_given("the data set's"), above(0), at_most(MOST_UPDATES),
-        because("no run would come to an end"),
+    updates: Option<f64> => f64 = None, unless_given("the data set's"), above(0),
+        capped(MOST_UPDATES, "no run would come to an end"),
         flag(Heading::Learning, "STEPS"), flag_aliases(&["online_iter"]), once(&["updates_per_sample"]);
     /// Initial learning rate.
     lr: Option<f64> => f64 = None, unless_given("the method's"), above(0);

@@ -71,7 +71,7 @@ keys! {
         /// What logits are divided by when the network is compared with its teacher.
         temperature: f64 = 2.0, above(0);
         /// Passes over the samples set aside when the correction is fitted.
-        fit_epochs: usize = 256, at_most(1_000_000);
+        fit_epochs: usize = 256, capped(1_000_000, "no run would come to an end");
         /// Learning rate of that fit.
         fit_lr: f64 = 0.001, above(0);
         /// Largest norm of the gradient of all weights together.

@@ -74,7 +74,7 @@ keys! {
     #[derive(Copy)]
     struct CcllKeys {
         /// Channels whose means a gate looks at, its own among them: the most that divide a layer's channels evenly.
-        channel_group: usize = 16, at_least(1), at_most(4_096);
+        channel_group: usize = 16, at_least(1), capped(4_096, "no layer has so many channels");
         /// What the gates open with: they let σ(gate) through.
         gate: f64 = 6.0, at_least(0);
     }

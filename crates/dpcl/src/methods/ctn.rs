@@ -88,13 +88,13 @@ keys! {
         /// Learning rate of the controller; that of the base is `lr`.
         controller_lr: f64 = 0.05, above(0);
         /// Steps of the base before each of the controller.
-        inner: usize = 2, at_least(1), at_most(1_000_000);
+        inner: usize = 2, at_least(1), capped(1_000_000, "no run would come to an end");
         /// Share of a task's slots that the controller learns from.
         semantic: f64 = 0.2, at_least(0), below(1);
         /// Stored samples the controller learns from in a step, at most.
-        controller_rows: usize = 64, at_least(1), at_most(65_536);
+        controller_rows: usize = 64, at_least(1), capped(65_536, "no machine has the memory for more");
         /// Stored samples rehearsed in a step of the base.
-        replay: usize = 64, at_most(65_536);
+        replay: usize = 64, capped(65_536, "no machine has the memory for more");
         /// Weight of the answers stored with them.
         weight: f64 = 100.0, at_least(0);
         /// What logits are divided by when answers are stored and compared.

@@ -72,7 +72,7 @@ keys! {
         /// How memory rows move: `svgd` (Stein variational gradient) or `langevin`.
         evolution: Evolution = Evolution::Svgd;
         /// Steps they take before each training step.
-        steps: usize = 5, at_most(1_000_000);
+        steps: usize = 5, capped(1_000_000, "no run would come to an end");
         /// Length of such a step (s), in units of normalised pixels.
         step: f64 = 1e-4, above(0);
         /// Weight of the squared distance to the stored image (γ).

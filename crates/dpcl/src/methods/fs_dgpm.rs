@@ -74,9 +74,9 @@ keys! {
         /// How much that share grows with each task.
         th_add: f64 = 0.003, at_least(0);
         /// Stored images that bases are made of; 0 makes none.
-        images: usize = 125, at_most(65_536);
+        images: usize = 125, capped(65_536, "no machine has the memory for more");
         /// Parts of the stream's half, each a step of the perturbation.
-        inner_steps: usize = 2, at_least(1), at_most(1_000_000);
+        inner_steps: usize = 2, at_least(1), capped(1_000_000, "no run would come to an end");
         /// Largest element of a perturbation's gradient, and largest norm of the loss's.
         clip: f64 = 2.0, above(0);
     }

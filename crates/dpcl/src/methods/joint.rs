@@ -35,7 +35,7 @@ keys! {
     #[derive(Copy)]
     pub struct JointKeys {
         /// Passes over all samples; 0 takes as many steps as the stream has earned.
-        epochs: f64 = 0.0, at_least(0), at_most(1_000_000);
+        epochs: f64 = 0.0, at_least(0), capped(1_000_000, "no run would come to an end");
     }
 }
 

@@ -57,7 +57,7 @@ keys! {
     #[derive(Copy)]
     pub struct MirKeys {
         /// Stored samples looked at in each step.
-        candidates: usize = 50, at_least(1), at_most(65_536);
+        candidates: usize = 50, at_least(1), capped(65_536, "no machine has the memory for more");
     }
 }
 

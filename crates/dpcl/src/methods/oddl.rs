@@ -83,7 +83,7 @@ keys! {
         /// Discrepancy from every earlier component above which another is opened.
         threshold: f64 = 0.35, at_least(0);
         /// Components, at most; with as many, a full memory only chooses.
-        components: usize = 10, at_least(1), at_most(1024);
+        components: usize = 10, at_least(1), capped(1024, "no machine has the memory for more");
         /// Share of its slots that a full memory frees at once.
         room: f64 = 0.05, at_least(0), below(1);
         /// Learning rate of the autoencoder.

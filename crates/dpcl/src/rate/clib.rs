@@ -28,7 +28,7 @@ keys! {
         /// Measurements of the memory's losses between two turns.
         period: u64 = 10, named("lr_period"), at_least(1);
         /// How many gains of each rate, the last ones, are compared: one has no variance.
-        window: usize = 10, named("lr_window"), at_least(2), at_most(1_000_000);
+        window: usize = 10, named("lr_window"), at_least(2), capped(1_000_000, "no machine has the memory for more");
         /// Error probability below which one rate counts as the better one.
         significance: f64 = 0.05, named("lr_significance"), above(0), below(0.5);
     }

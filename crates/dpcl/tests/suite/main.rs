@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-mod averaged;
 mod attacks;
+mod averaged;
 mod bad_images;
 mod baselines;
 mod contract;
