@@ -4,17 +4,19 @@
 
 mod checkpoints;
 mod claim;
+mod texts;
 mod trail;
 
 pub use checkpoints::{CHECKPOINT_FOLDER, Every, Keeper};
 pub use claim::Claim;
+use texts::{in_comment, read_config};
 pub use trail::{Mark, Trail};
 
 pub use crate::disk::write_whole;
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{BufWriter, Read as _, Seek, SeekFrom, Write},
+    io::{BufWriter, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
@@ -25,7 +27,7 @@ use dpcl_report::{
 };
 
 use crate::{
-    config::{self, Config, Role, Setup, role_of},
+    config::{Config, Role, Setup, role_of},
     disk::{new_file, refuse_link, sync_folder_of},
     error::{Error, Result},
 };
@@ -260,27 +262,6 @@ impl RunFolder {
         let hint = "records are never overwritten; make the run in another folder";
         Error::bad_data(self.path.join(RESULT_FILE), "the run is finished already", hint)
     }
-}
-
-/// Text as one line of a TOML comment, which takes no control characters.
-fn in_comment(text: &str) -> String {
-    let show = |letter: char| match letter.is_control() {
-        true => letter.escape_unicode().to_string(),
-        false => letter.to_string(),
-    };
-    text.chars().map(show).collect()
-}
-
-/// The text of a file that should be a configuration.
-fn read_config(path: &Path) -> Result<String> {
-    let mut text = String::new();
-    let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
-    let read = file.take(config::LONGEST as u64 + 1).read_to_string(&mut text);
-    read.map_err(|source| Error::io("read", path, source))?;
-    if text.len() > config::LONGEST {
-        return Err(Error::bad_data(path, "is longer than any configuration", MOVE_AWAY));
-    }
-    Ok(text)
 }
 
 /// The open event log of a run.

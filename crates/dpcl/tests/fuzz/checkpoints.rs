@@ -155,8 +155,10 @@ fn a_network_that_is_larger_than_the_file_is_refused_before_there_is_room_for_it
             change(&|altered| altered.config.settings.width = Some(width));
         }
         change(&|altered| altered.config.settings.model = "resnet34-imagenet".into());
-        let error = change(&|altered| altered.config.settings.memory = Some(1_000_000_000_000));
-        assert!(error.to_string().contains("no stream has so many samples"), "{error}");
+        if checkpoint.learner().unwrap().setup().memory > 0 {
+            let error = change(&|altered| altered.config.settings.memory = Some(1_000_000_000_000));
+            assert!(error.to_string().contains("no stream has so many samples"), "{error}");
+        }
         change(&|altered| altered.shape.height = 100_000_000);
         change(&|altered| {
             altered.shape = Shape { height: 1_000_000_000, width: 1_000_000_000, channels: 3 };

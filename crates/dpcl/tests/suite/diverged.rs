@@ -105,7 +105,7 @@ fn a_checkpoint_that_is_not_finite_is_neither_written_nor_read() {
             let config = format!("weights = '{}'", path.display());
             let shape = Shape { channels: 3, height: SIDE, width: SIDE };
             let taken = Learner::new(&built_in(&config), shape);
-            assert_eq!(taken.is_err(), array.contains("encoder"), "{array} as weights to start from");
+            assert!(taken.is_err(), "{array} in weights to start from");
             fs::remove_file(&path).unwrap();
         }
     }
