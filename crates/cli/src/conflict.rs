@@ -59,7 +59,7 @@ pub fn find(grid: &Grid) -> anyhow::Result<Option<Conflict<'_>>> {
             other.push((run, differences));
         }
     }
-    let Some((first, differences)) = other.first() else { return Ok(None) };
+    let Some(&(first, ref differences)) = other.first() else { return Ok(None) };
     let titles = match other.len() {
         1 => first.title.clone(),
         2 => format!("{} and {}", first.title, other[1].0.title),

@@ -41,6 +41,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
             let path = run.folder.path().parent().unwrap_or(run.folder.path()).with_file_name(&name);
             run.folder = RunFolder::at(path.join(&run.title));
         }
+        grid.folders.iter_mut().for_each(|folder| folder.set_file_name(&name));
     }
     let mut shown: Vec<(&std::path::Path, &str)> = Vec::new();
     for planned in &grid.runs {
