@@ -47,7 +47,8 @@ fn the_papers_model_sizes_by_hand() {
     let report = report(&[plain(), ("dpcl", Parameters { network: heads, state: 10 * HEAD, history: 0 })]);
     let setting = &report.settings[0];
     let ratio = |group: &dpcl_report::group::Group| {
-        costs::COSTS[2].ratio(group, costs::reference(setting).unwrap()).unwrap()
+        let cost = costs::COSTS.iter().find(|cost| cost.key == "model_parameters").unwrap();
+        cost.ratio(group, costs::reference(setting).unwrap()).unwrap()
     };
     let dpcl = setting.groups.iter().find(|group| group.name == "dpcl").unwrap();
     assert!((ratio(dpcl) - 1.0337).abs() < 5e-5);
