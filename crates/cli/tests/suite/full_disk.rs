@@ -91,7 +91,7 @@ fn a_run_on_a_file_system_that_is_full_goes_on_elsewhere() {
     place.say(&format!("run {KEYS} --name whole")).done();
     let whole = place.read("runs/whole/finetune-seed1/events.jsonl");
     let (mut full, mut took) = (0, 0);
-    for kilobytes in (4..=1200).step_by(23) {
+    for kilobytes in (4..=6000).step_by(150) {
         let own = format!("rescued-{kilobytes}");
         // The file system is gone with the shell: what is on it is copied out first.
         let script = format!(
