@@ -48,19 +48,11 @@ fn only_the_kernels_are_unsafe() {
 }
 
 #[test]
-fn every_other_crate_forbids_unsafe_code() {
+fn the_compiler_forbids_unsafe_code_where_strangers_files_are_read() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    for entry in std::fs::read_dir(crates).unwrap() {
-        let folder = entry.unwrap().path();
-        if folder.ends_with("kernels") || !folder.is_dir() {
-            continue;
-        }
-        for root in
-            ["src/lib.rs", "src/main.rs"].map(|root| folder.join(root)).iter().filter(|root| root.exists())
-        {
-            let text = std::fs::read_to_string(root).unwrap();
-            assert!(text.contains("#![forbid(unsafe_code)]"), "{} allows it", root.display());
-        }
+    for root in ["cli/src/lib.rs", "cli/src/main.rs", "dpcl/src/lib.rs", "report/src/lib.rs"] {
+        let text = std::fs::read_to_string(crates.join(root)).unwrap();
+        assert!(text.contains("#![forbid(unsafe_code)]"), "{root} allows it");
     }
 }
 
