@@ -23,6 +23,8 @@ python3 -m venv "$place/environment"
 "$python" -m pip install --quiet --disable-pip-version-check uv
 "$python" -m uv pip install --quiet --python "$python" "${wanted[@]}"
 
+"$python" "$here/same_build.py"
+
 # What `pip install .` does, in two steps, so that there is one wheel to look at.
 PATH=$place/environment/bin:$PATH "$python" -m pip wheel --quiet --disable-pip-version-check --no-deps \
     --no-build-isolation --wheel-dir "$place/wheel" .
