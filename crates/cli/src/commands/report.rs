@@ -28,7 +28,8 @@ pub struct Arguments {
     #[arg(long, value_enum)]
     format: Option<Format>,
 
-    /// What a line of CSV is of
+    /// What a line of CSV is of: runs that differ in their seed only, or one
+    /// evaluation of a run
     #[arg(long, value_enum, default_value = "group")]
     each: Each,
 
@@ -79,9 +80,7 @@ Examples:
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Each {
-    /// Runs that differ in their seed only
     Group,
-    /// An evaluation of a run
     Evaluation,
 }
 

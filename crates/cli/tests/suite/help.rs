@@ -9,6 +9,7 @@ fn help_of_every_command_fits_80_columns() {
         "",
         "run",
         "report",
+        "reproduce",
         "predict",
         "inspect",
         "list",
