@@ -39,6 +39,13 @@ pub enum Error {
         source: Box<Error>,
     },
 
+    /// Images of a data set that cannot be read; all that are known of.
+    #[error("{} cannot be read:{}", count_images(problems.len()), listed(problems))]
+    BadImages {
+        /// Each with its path and what is wrong.
+        problems: Vec<String>,
+    },
+
     /// A data set that is in none of the places where it was looked for.
     #[error("no {name} data found; looked for {}", list_paths(looked))]
     NoData {
@@ -305,6 +312,26 @@ impl Error {
         Self::BadCheckpoint { path: path.into(), flaw }
     }
 
+    /// The error with everything that caused it, in one line.
+    pub fn whole(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(inner) = cause {
+            text.push_str(&format!(": {inner}"));
+            cause = inner.source();
+        }
+        text
+    }
+
+    /// The same where everybody knows which file is spoken of.
+    pub fn whole_without_path(&self) -> String {
+        match self {
+            Self::BadData { problem, .. } => problem.clone(),
+            Self::Io { action, source, .. } => format!("cannot {action} it: {source}"),
+            other => other.whole(),
+        }
+    }
+
     /// A checkpoint that is whole but makes no learner.
     pub(crate) fn misfit(path: &Path, error: &Self) -> Self {
         Self::bad_checkpoint(path, Flaw::Misfit(error.to_string()))
@@ -325,6 +352,11 @@ impl Error {
                 let first = source.hint().unwrap_or_else(|| "put the file back".into());
                 Some(format!("{first}; or go on without such images with `--on-bad-image skip`"))
             }
+            Self::BadImages { .. } => Some(
+                "replace the files with whole images, or remove them; or go on without such images with \
+                 `--on-bad-image skip`"
+                    .into(),
+            ),
             Self::BadCheckpoint { flaw, .. } => Some(flaw.hint()),
             Self::UnknownKey { known, .. } => Some(format!("valid keys: {}", known.join(", "))),
             Self::UnknownName { known, .. } => Some(format!("known names: {}", known.join(", "))),
@@ -370,6 +402,22 @@ impl Error {
             }
             _ => None,
         }
+    }
+}
+
+/// How many lines of a long list are shown.
+const MOST_LISTED: usize = 20;
+
+fn count_images(count: usize) -> String {
+    if count == 1 { "1 image".into() } else { format!("{count} images") }
+}
+
+/// One a line, and how many more there are.
+fn listed(problems: &[String]) -> String {
+    let shown: String = problems.iter().take(MOST_LISTED).map(|problem| format!("\n{problem}")).collect();
+    match problems.len().saturating_sub(MOST_LISTED) {
+        0 => shown,
+        more => format!("{shown}\n… and {more} more"),
     }
 }
 
