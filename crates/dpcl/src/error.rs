@@ -1,6 +1,10 @@
 //! The one error type of the library. A variant names what the reader can fix; `hint` says how.
 
+mod lists;
+
 use std::path::{Path, PathBuf};
+
+use lists::{count_images, list_paths, listed};
 
 use crate::checkpoint::Flaw;
 
@@ -312,26 +316,6 @@ impl Error {
         Self::BadCheckpoint { path: path.into(), flaw }
     }
 
-    /// The error with everything that caused it, in one line.
-    pub fn whole(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(inner) = cause {
-            text.push_str(&format!(": {inner}"));
-            cause = inner.source();
-        }
-        text
-    }
-
-    /// The same where everybody knows which file is spoken of.
-    pub fn whole_without_path(&self) -> String {
-        match self {
-            Self::BadData { problem, .. } => problem.clone(),
-            Self::Io { action, source, .. } => format!("cannot {action} it: {source}"),
-            other => other.whole(),
-        }
-    }
-
     /// A checkpoint that is whole but makes no learner.
     pub(crate) fn misfit(path: &Path, error: &Self) -> Self {
         Self::bad_checkpoint(path, Flaw::Misfit(error.to_string()))
@@ -403,24 +387,4 @@ impl Error {
             _ => None,
         }
     }
-}
-
-/// How many lines of a long list are shown.
-const MOST_LISTED: usize = 20;
-
-fn count_images(count: usize) -> String {
-    if count == 1 { "1 image".into() } else { format!("{count} images") }
-}
-
-/// One a line, and how many more there are.
-fn listed(problems: &[String]) -> String {
-    let shown: String = problems.iter().take(MOST_LISTED).map(|problem| format!("\n{problem}")).collect();
-    match problems.len().saturating_sub(MOST_LISTED) {
-        0 => shown,
-        more => format!("{shown}\n… and {more} more"),
-    }
-}
-
-fn list_paths(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }

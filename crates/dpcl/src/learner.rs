@@ -204,16 +204,6 @@ impl Learner {
         Ok(steps)
     }
 
-    /// Samples taken in that wait for their batch to fill; [`Learner::flush`] learns them.
-    pub fn waiting(&self) -> usize {
-        self.method.waiting()
-    }
-
-    /// How many heads answer; a single one cannot disagree.
-    pub fn heads(&self) -> usize {
-        self.method.heads()
-    }
-
     /// Tells the method that a task ended, if it is of the kind that is told, and lets it do its work.
     ///
     /// # Errors
