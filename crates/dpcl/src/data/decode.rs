@@ -64,8 +64,18 @@ pub fn read_image(path: &Path, size: usize) -> Result<Image> {
 pub fn read_fitted(path: &Path, size: usize, fit: Fit) -> Result<Image> {
     check_size(size)?;
     let bytes = whole_file(path)?;
-    let decoded = decode(&bytes).map_err(|problem| unreadable(path, problem))?;
-    Ok(fitted(decoded, size, fit))
+    let fitted = decode(&bytes).and_then(|decoded| fitted(decoded, size, fit));
+    fitted.map_err(|problem| unreadable(path, problem))
+}
+
+/// Scaling sums rows up first, in four floats a pixel: what is as wide as a wall and a pixel high would fill the memory.
+fn refuse_too_wide(image: &DynamicImage, size: usize) -> Result<(), String> {
+    const PIXEL: u64 = 16;
+    if u64::from(image.width()) * size as u64 * PIXEL <= LARGEST_DECODED {
+        return Ok(());
+    }
+    let (width, height) = (image.width(), image.height());
+    Err(format!("{TOO_LARGE}: {width} × {height} pixels cannot be scaled to {size} × {size}"))
 }
 
 /// The length of an ordinary file: a pipe or a device would be waited for, or never end.
@@ -106,7 +116,7 @@ pub enum BadBytes {
 /// # Errors
 /// When the bytes are no such image or have more pixels.
 pub fn decode_image(bytes: &[u8], size: usize, most_pixels: u64) -> Result<Image, BadBytes> {
-    let refused = |problem: String| match problem == TOO_LARGE {
+    let refused = |problem: String| match problem.starts_with(TOO_LARGE) {
         true => BadBytes::TooLarge(problem),
         false => BadBytes::NotAnImage(problem),
     };
@@ -115,7 +125,7 @@ pub fn decode_image(bytes: &[u8], size: usize, most_pixels: u64) -> Result<Image
         let problem = format!("has {width} × {height} pixels, and at most {most_pixels} are taken");
         return Err(BadBytes::TooLarge(problem));
     }
-    Ok(fitted(decode(bytes).map_err(refused)?, size, Fit::Squash))
+    decode(bytes).and_then(|decoded| fitted(decoded, size, Fit::Squash)).map_err(refused)
 }
 
 /// Height and width of the picture in a file as people see it; its pixels are not decoded.
@@ -202,11 +212,12 @@ fn has_end_marker(bytes: &[u8]) -> bool {
 }
 
 /// Turned when it is small: the square is the same, and a large picture need not be copied.
-fn fitted(decoded: Decoded, size: usize, fit: Fit) -> Image {
+fn fitted(decoded: Decoded, size: usize, fit: Fit) -> Result<Image, String> {
+    refuse_too_wide(&decoded.image, size)?;
     let square = fit.applied(decoded.image.into_rgb8(), size as u32);
     let mut square = DynamicImage::ImageRgb8(square);
     square.apply_orientation(decoded.orientation);
-    Image { height: size, width: size, pixels: square.into_rgb8().into_raw().into() }
+    Ok(Image { height: size, width: size, pixels: square.into_rgb8().into_raw().into() })
 }
 
 #[cfg(test)]

@@ -18,12 +18,6 @@ pub enum Fit {
 
 choices!(Fit: Squash = "squash", Crop = "crop", Pad = "pad");
 
-/// Bytes that the rows between the two passes of scaling may take; a few extremely wide pictures would ask for gigabytes.
-const MOST_BETWEEN: u64 = 256 << 20;
-
-/// Bytes of a pixel between the two passes: four numbers of four bytes.
-const BETWEEN: u64 = 16;
-
 impl Fit {
     /// What it does, for people.
     pub fn about(self) -> &'static str {
@@ -63,31 +57,7 @@ fn scaled(image: RgbImage, width: u32, height: u32) -> RgbImage {
     if image.dimensions() == (width, height) {
         return image;
     }
-    let most = (MOST_BETWEEN / BETWEEN / u64::from(height)) as u32;
-    let image = if image.width() > most {
-        let narrow = narrowed(&image, most);
-        drop(image);
-        narrow
-    } else {
-        image
-    };
     DynamicImage::ImageRgb8(image).resize_exact(width, height, FilterType::Triangle).into_rgb8()
-}
-
-/// Averages neighbours of each row until it has `width` pixels, without room for numbers in between.
-fn narrowed(image: &RgbImage, width: u32) -> RgbImage {
-    let edge = |column: u32| (u64::from(column) * u64::from(image.width()) / u64::from(width)) as u32;
-    RgbImage::from_fn(width, image.height(), |column, row| {
-        let columns = edge(column)..edge(column + 1);
-        let count = u64::from(columns.end - columns.start);
-        let mut sums = [0_u64; 3];
-        for pixel in columns.map(|column| image.get_pixel(column, row)) {
-            for (sum, &value) in sums.iter_mut().zip(&pixel.0) {
-                *sum += u64::from(value);
-            }
-        }
-        image::Rgb(sums.map(|sum| ((sum + count / 2) / count) as u8))
-    })
 }
 
 #[cfg(test)]
@@ -126,14 +96,5 @@ mod tests {
             assert_eq!(fit.applied(square.clone(), 8), square);
             assert_eq!(fit.applied(RgbImage::new(1, 400), 8).dimensions(), (8, 8));
         }
-    }
-
-    #[test]
-    fn narrowing_averages_every_pixel_once() {
-        let row = RgbImage::from_fn(10, 1, |x, _| image::Rgb([10 * x as u8, 0, 255]));
-        let narrow = narrowed(&row, 4);
-        let reds: Vec<u8> = narrow.pixels().map(|pixel| pixel.0[0]).collect();
-        assert_eq!(reds, [5, 30, 55, 80]);
-        assert!(narrow.pixels().all(|pixel| pixel.0[2] == 255));
     }
 }

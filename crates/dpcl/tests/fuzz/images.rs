@@ -101,11 +101,9 @@ fn other_formats_announce_more_than_fits_in_vain() {
 }
 
 #[test]
-fn extremely_wide_and_tall_pictures_take_no_more_than_others() {
-    let wide = encoded(&image::RgbImage::new(8_000_000, 1).into(), ImageFormat::Png);
+fn an_extremely_tall_picture_takes_no_more_than_others() {
     let tall = encoded(&image::RgbImage::new(1, 8_000_000).into(), ImageFormat::Png);
-    assert!(wide.len() < 1_000_000);
-    Target { memory: MEMORY, every: 1_000, ..Target::new("extreme", vec![wide, tall]) }.run(reader());
+    Target { memory: MEMORY, every: 1_000, ..Target::new("extreme", vec![tall]) }.run(reader());
 }
 
 #[test]

@@ -198,7 +198,7 @@ proptest! {
         let position = position % bytes.len();
         bytes[position] = value;
         if let Ok(image) = decode(&bytes) {
-            prop_assert_eq!(fitted(image, 8, Fit::Squash).pixels.len(), 192);
+            prop_assert_eq!(fitted(image, 8, Fit::Squash).unwrap().pixels.len(), 192);
         }
     }
 }
