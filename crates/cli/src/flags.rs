@@ -88,6 +88,17 @@ impl Flags {
             table.insert("seeds".into(), seeds.iter().map(|&seed| seed as i64).collect::<Vec<_>>().into());
         }
         let mut swept = Vec::new();
+        if given(DATA)
+            && let Some(directories) = matches.get_many::<PathBuf>(DATA)
+        {
+            // The last is learned; those before it are only tested on.
+            let mut before: Vec<Value> =
+                directories.map(|path| path.to_string_lossy().into_owned().into()).collect();
+            before.pop();
+            if !before.is_empty() {
+                table.insert("test_dirs".into(), before.into());
+            }
+        }
         for key in Settings::keys().into_iter().filter(|key| key.flag.is_some() && given(key.name)) {
             let values = values(&key, matches);
             match Sweep::of_flag(key.name, &values) {
@@ -99,6 +110,9 @@ impl Flags {
         Self { given: table, swept, set }
     }
 }
+
+/// The key whose flag can be given several times, which is no sweep.
+const DATA: &str = "data_dir";
 
 /// What was given for a key; several values make a sweep.
 fn values(key: &Key, matches: &ArgMatches) -> Vec<Value> {
@@ -113,8 +127,11 @@ fn values(key: &Key, matches: &ArgMatches) -> Vec<Value> {
         Kind::Switch => matches.get_flag(key.name).then(|| true.into()).into_iter().collect(),
         Kind::Count => all(key, matches, |number: &u32| (*number).into()),
         Kind::Number => all(key, matches, |number: &f64| (*number).into()),
-        Kind::Path => all(key, matches, |path: &PathBuf| path.to_string_lossy().into_owned().into()),
-        Kind::Text | Kind::Numbers(_) | Kind::Counts | Kind::Choice(_) => {
+        Kind::Path => {
+            let paths = all(key, matches, |path: &PathBuf| path.to_string_lossy().into_owned().into());
+            paths.into_iter().next_back().into_iter().collect()
+        }
+        Kind::Text | Kind::Paths | Kind::Numbers(_) | Kind::Counts | Kind::Choice(_) => {
             all(key, matches, |text: &String| text.as_str().into())
         }
     }
@@ -140,9 +157,12 @@ fn argument(key: &Key) -> Option<Arg> {
         Kind::Switch => argument.action(ArgAction::SetTrue),
         Kind::Count => several(argument).value_parser(value_parser!(u32)),
         Kind::Number => several(argument).value_parser(value_parser!(f64)),
+        Kind::Path if key.name == DATA => {
+            valued(argument).action(ArgAction::Append).value_parser(value_parser!(PathBuf))
+        }
         Kind::Path => valued(argument).value_parser(value_parser!(PathBuf)),
         Kind::Choice(names) => several(argument).value_parser(one_of(names, key.old_values)),
-        Kind::Text | Kind::Numbers(_) | Kind::Counts => valued(argument),
+        Kind::Text | Kind::Paths | Kind::Numbers(_) | Kind::Counts => valued(argument),
     })
 }
 

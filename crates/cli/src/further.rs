@@ -12,6 +12,7 @@ use toml::{Table, Value};
 use crate::{
     failure::Usage,
     grid::{Grid, Planned, Wishes},
+    newest,
 };
 
 /// Name of the grid of a learner that is taken further, unless it is given another.
@@ -20,6 +21,7 @@ pub const NAME: &str = "further";
 /// The keys of a checkpoint's learner, as the lowest layer of a configuration: not those of the data it was made on, nor
 /// of what it began with itself.
 pub fn keys(from: &Path) -> anyhow::Result<Table> {
+    let from = &newest::checkpoint(from)?;
     let mut table = Checkpoint::read(from)?.config.to_table()?;
     table.retain(|key, _| match role_of(key) {
         Role::Learning | Role::Incidental => true,

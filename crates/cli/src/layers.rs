@@ -4,6 +4,8 @@
 use std::{fs::File, io::Read as _, path::Path};
 
 use anyhow::Context;
+use dpcl::data;
+use dpcl_report::record::CONFIG_FILE;
 use toml::{Table, Value};
 
 use crate::{failure::Usage, meant, presets};
@@ -23,9 +25,15 @@ pub fn read(asked: &str) -> anyhow::Result<Source> {
         return Ok(Source { name: preset.name.into(), table: parse(preset.text, asked)? });
     }
     let path = Path::new(asked);
+    if path.is_dir() {
+        return of_images(path);
+    }
     if !path.exists() {
         let problem = format!("there is no preset and no file called `{asked}`");
-        let hint = format!("presets: {}; or give the path of a TOML file", presets::names().join(", "));
+        let hint = format!(
+            "presets: {}; or give the path of a TOML file or of a folder of images",
+            presets::names().join(", ")
+        );
         let hint = meant::asked(meant::closest(asked, &presets::names()), Some(hint)).unwrap_or_default();
         return Err(Usage::with_hint(problem, hint).into());
     }
@@ -39,6 +47,22 @@ fn read_text(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(dpcl::config::LONGEST as u64 + 1).read_to_string(&mut text)?;
     Ok(text)
+}
+
+/// A folder of images is the configuration that learns it; the folder lends its name.
+fn of_images(path: &Path) -> anyhow::Result<Source> {
+    if path.join(CONFIG_FILE).exists() {
+        let hint =
+            format!("to go on with it: --resume {0}; to begin with its learner: --from {0}", path.display());
+        return Err(Usage::with_hint(format!("{} is the folder of a run", path.display()), hint).into());
+    }
+    let info = data::recognise(path)?;
+    let text = path.to_str().ok_or_else(|| Usage::new("a folder's path must be valid Unicode"))?;
+    let table = [("dataset", info.name), ("data_dir", text)].map(|(key, value)| (key.into(), value.into()));
+    let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = whole.file_name().map(|name| name.to_string_lossy().trim_start_matches('.').to_owned());
+    let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| info.name.to_owned());
+    Ok(Source { name, table: Table::from_iter(table) })
 }
 
 /// The keys in a text, in today's spelling.

@@ -21,6 +21,7 @@ mod matrix;
 mod meant;
 mod message;
 mod misread;
+mod newest;
 mod output;
 mod presets;
 mod scenario;

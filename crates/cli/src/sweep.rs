@@ -52,7 +52,7 @@ impl Sweep {
         let key = values.first().map(dotted).unwrap_or_default();
         let swept = keys::find(&key).is_some_and(|found| {
             let whole_grid = keys::OF_GRIDS.contains(&found.name) || found.name == "method";
-            !matches!(found.kind, Kind::Text | Kind::Path) && !whole_grid
+            !matches!(found.kind, Kind::Text | Kind::Path | Kind::Paths) && !whole_grid
         });
         Ok(swept.then_some(Self { key, values }))
     }

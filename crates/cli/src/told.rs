@@ -20,7 +20,7 @@ pub fn ignored(grid: &Grid) -> Vec<String> {
 
 /// Why a run does not read a key; `None` where it does.
 fn reason(key: &str, setup: &Setup) -> Option<String> {
-    use Scenario::{Blurry, Disjoint, IBlurry, RmBlurry, Superclass};
+    use Scenario::{Blurry, Disjoint, IBlurry, RmBlurry, Shuffled, Superclass};
     let scenario = |reads: &[Scenario]| {
         let names: Vec<String> = reads.iter().map(|reads| format!("`{}`", reads.name())).collect();
         let of =
@@ -36,6 +36,7 @@ fn reason(key: &str, setup: &Setup) -> Option<String> {
         "n" => scenario(&[IBlurry]),
         "m" | "blurry_order" => scenario(&[Blurry, IBlurry, RmBlurry]),
         "superclass_order" => scenario(&[Superclass]),
+        "tasks" => unless(setup.scenario != Shuffled, "the scenario `shuffled` has no tasks"),
         "memory" => unless(setup.memory_scheme != "none", "these runs have no memory"),
         "imp_period" => unless(setup.measures_losses(), "neither memory nor rate measures losses"),
         "lr_decay" | "lr_reset_on_new_class" => {

@@ -4,7 +4,7 @@
 //! cargo run --release -p dpcl --example learn_folder -- path/to/images
 //! ```
 //!
-//! The folder holds `train/<class>/*` and `test/<class>/*` (PNG or JPEG, any size). Without an argument a small folder is
+//! The folder holds `train/<class>/*` and `test/<class>/*` (any size). Without an argument a small folder is
 //! written first, from the built-in images, so that the example runs on its own.
 
 #![expect(clippy::print_stdout, reason = "an example talks to whoever runs it")]

@@ -1,6 +1,10 @@
 //! The one error type of the library. A variant names what the reader can fix; `hint` says how.
 
+mod lists;
+
 use std::path::{Path, PathBuf};
+
+use lists::{count_images, list_paths, listed};
 
 use crate::checkpoint::Flaw;
 
@@ -37,6 +41,13 @@ pub enum Error {
         what: String,
         /// Why, with the file's path.
         source: Box<Error>,
+    },
+
+    /// Images of a data set that cannot be read; all that are known of.
+    #[error("{} cannot be read:{}", count_images(problems.len()), listed(problems))]
+    BadImages {
+        /// Each with its path and what is wrong.
+        problems: Vec<String>,
     },
 
     /// A data set that is in none of the places where it was looked for.
@@ -325,6 +336,11 @@ impl Error {
                 let first = source.hint().unwrap_or_else(|| "put the file back".into());
                 Some(format!("{first}; or go on without such images with `--on-bad-image skip`"))
             }
+            Self::BadImages { .. } => Some(
+                "replace the files with whole images, or remove them; or go on without such images with \
+                 `--on-bad-image skip`"
+                    .into(),
+            ),
             Self::BadCheckpoint { flaw, .. } => Some(flaw.hint()),
             Self::UnknownKey { known, .. } => Some(format!("valid keys: {}", known.join(", "))),
             Self::UnknownName { known, .. } => Some(format!("known names: {}", known.join(", "))),
@@ -371,8 +387,4 @@ impl Error {
             _ => None,
         }
     }
-}
-
-fn list_paths(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }

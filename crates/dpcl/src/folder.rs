@@ -188,6 +188,11 @@ impl RunFolder {
         checkpoints::list(&self.path)
     }
 
+    /// The newest checkpoint of the run, for those who only read.
+    pub fn newest_checkpoint(&self) -> Option<PathBuf> {
+        checkpoints::list(&self.path).into_iter().next()
+    }
+
     /// Takes a checkpoint that is not to be used out of the way, without losing it.
     ///
     /// # Errors

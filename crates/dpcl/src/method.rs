@@ -134,6 +134,11 @@ pub trait Method: Persist + Send + Sync {
         Ok(Vec::new())
     }
 
+    /// How many samples wait for their batch to fill.
+    fn waiting(&self) -> usize {
+        0
+    }
+
     /// A task ended; called only for methods that declare [`Knowledge::TaskEnds`] or more.
     ///
     /// # Errors

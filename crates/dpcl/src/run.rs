@@ -2,7 +2,9 @@
 //!
 //! Only here are tasks known, for the evaluator and for methods that declare that they need task ends or ids.
 
+mod advice;
 mod bad_image;
+mod elsewhere;
 mod ending;
 mod evaluating;
 mod further;
@@ -33,7 +35,7 @@ use telling::last_progress;
 use crate::{
     checkpoint::Checkpoint,
     config::{Config, Setup},
-    data::{self, Ahead, Dataset},
+    data::{self, Ahead, Dataset, Opening, Split, Statistics},
     error::{Error, Result},
     eval::TestSet,
     folder::Trail,
@@ -51,6 +53,8 @@ pub struct Run {
     schedule: Schedule,
     /// Made when it is first asked for: it takes reading the set once.
     print: OnceLock<data::Print>,
+    /// Test images from other data.
+    elsewhere: Vec<Split>,
 }
 
 impl Run {
@@ -60,16 +64,23 @@ impl Run {
     /// When the configuration cannot be run or the data cannot be found or read.
     pub fn open(config: &Config) -> Result<Self> {
         let asked = config.check()?;
-        let directory = asked.data_dir.as_deref();
-        let dataset = data::open_with(&asked.dataset, directory, Some(asked.size), asked.on_bad_image)?;
-        let dataset = data::watched(dataset);
+        let given = &config.settings;
+        let opening = Opening {
+            size: Some(asked.size),
+            fit: asked.fit,
+            on_bad_image: asked.on_bad_image,
+            statistics: given.mean.zip(given.std).map(|(mean, std)| Statistics { mean, std }),
+        };
+        let dataset = data::open_as(&asked.dataset, asked.data_dir.as_deref(), &opening)?;
+        let mut dataset = data::watched(dataset);
         let mut config = config.clone();
         further::name_checksum(&mut config.settings)?;
         let setup = config.check_with(&dataset)?;
         let stream = setup.stream();
         let parts = stream::cut(&dataset.train.labels, dataset.classes.len(), &stream)?;
-        let schedule = stream::schedule(&dataset, &parts, &stream, setup.seed)?;
-        Ok(Self { setup, dataset, parts, schedule, print: OnceLock::new() })
+        let mut schedule = stream::schedule(&dataset, &parts, &stream, setup.seed)?;
+        let elsewhere = elsewhere::open(&setup, &mut dataset, &mut schedule)?;
+        Ok(Self { setup, dataset, parts, schedule, print: OnceLock::new(), elsewhere })
     }
 
     /// The configuration with every value settled.
@@ -133,7 +144,7 @@ impl Run {
         events: Vec<Event>,
         trail: Trail,
     ) -> Execution<'_> {
-        let test = TestSet::new(&self.dataset, &self.parts, self.setup.on_bad_image);
+        let test = TestSet::new(&self.dataset, &self.parts, &self.elsewhere, self.setup.on_bad_image);
         let planned = self.planned(&learner, standing.before.0);
         Execution {
             run: self,
@@ -156,7 +167,8 @@ impl Run {
             *samples += task.samples.len() as u64;
             Some(*samples)
         };
-        let ends: Vec<u64> = self.schedule.tasks.iter().scan(before, end).collect();
+        let tasks = self.schedule.tasks.iter().filter(|task| !task.samples.is_empty());
+        let ends: Vec<u64> = tasks.scan(before, end).collect();
         let earned = |samples| Credit::earned(samples, self.setup.updates);
         learner
             .planned(&ends)

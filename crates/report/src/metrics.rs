@@ -71,7 +71,7 @@ impl AccuracyMatrix {
 }
 
 /// All metrics of a run. Those over tasks cover the tasks that ended, so a cut or unfinished stream of T tasks is
-/// judged as a stream of T tasks. With one task nothing can be forgotten: the three forms of FM are 0.
+/// judged as a stream of T tasks. With one task nothing can be forgotten, and the three forms of FM are none.
 pub fn metrics(events: &[Event]) -> Metrics {
     let matrix = AccuracyMatrix::of(events);
     let ends = task_ends(events);
@@ -82,8 +82,7 @@ pub fn metrics(events: &[Event]) -> Metrics {
     let plain = unaveraged(events).map(|events| metrics(&events)).unwrap_or_default();
     let mean_drop =
         |matrix: &AccuracyMatrix, drops: &[Option<f64>], of: fn(f64) -> f64| match matrix.rows.len() {
-            0 => None,
-            1 => Some(0.0),
+            0 | 1 => None,
             _ => mean(drops.iter().flatten().copied().map(of)),
         };
     Metrics {

@@ -54,7 +54,7 @@ fn the_sheets_matrix_by_hand() {
 fn one_task_forgets_nothing_and_has_no_earlier_best() {
     let found = metrics(&[start(vec![vec![0, 1]]), task_end(0, &[(0, 3, 10), (1, 5, 10)])]);
     assert!(near(found.acc, 0.4));
-    assert_eq!((found.fm, found.fm_signed, found.fm_max), (Some(0.0), Some(0.0), Some(0.0)));
+    assert_eq!((found.fm, found.fm_signed, found.fm_max), (None, None, None));
     assert_eq!(found.f_last, None);
 }
 

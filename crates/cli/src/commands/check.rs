@@ -54,6 +54,10 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
         let run = Run::open(&planned.config)?;
         output::data(&format!("# {}\n{}", planned.title, run.setup().to_toml()))?;
         output::talk(summary(planned, &run)?);
+        for advice in run.advice() {
+            let lines = output::wrap(&advice, output::talk_width().saturating_sub(4));
+            lines.iter().for_each(|line| output::talk(format!("  {line}")));
+        }
     }
     told::ignored(&grid).iter().for_each(output::talk);
     let estimate = estimate::of(&grid.runs, grid.shares(), &mut |_| ())?;

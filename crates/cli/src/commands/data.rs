@@ -8,7 +8,10 @@ use std::{
 
 use anyhow::Context;
 use clap::Subcommand;
-use dpcl::data::{self, Dataset, Inspection};
+use dpcl::{
+    Error,
+    data::{self, Dataset, Inspection, OnBadImage, Opening, Pictures},
+};
 
 use super::list::Format;
 use crate::{
@@ -105,16 +108,26 @@ const SHEET: (usize, usize) = (10, 20);
 fn inspect(what: &str, data_dir: Option<&Path>, output: Option<&Path>, format: Format) -> anyhow::Result<()> {
     let dataset = open(what, data_dir)?;
     let inspection = data::inspect(&dataset);
+    let pictures = data::pictures(&dataset);
     let text = match format {
-        Format::Text => histogram(&inspection, output::data_width()),
-        Format::Json => serde_json::to_string_pretty(&inspection).context("cannot write JSON")? + "\n",
+        Format::Text => histogram(&inspection, pictures.as_ref(), output::data_width()),
+        Format::Json => {
+            let mut facts = serde_json::to_value(&inspection).context("cannot write JSON")?;
+            facts["pictures"] = serde_json::to_value(&pictures).context("cannot write JSON")?;
+            serde_json::to_string_pretty(&facts).context("cannot write JSON")? + "\n"
+        }
     };
     output::data(&text)?;
-    let sheet = data::contact_sheet(&dataset, SHEET.0, SHEET.1)?;
+    let sheet = data::contact_sheet(&dataset, SHEET.0, SHEET.1);
     let path = output.map_or_else(|| format!("{}.png", inspection.name).into(), Path::to_owned);
     write_sheet(&path, output.is_some(), &data::png(&sheet))?;
     output::talk(format!("contact sheet: {}", path.display()));
-    Ok(())
+    let unreadable = pictures.map(|pictures| pictures.unreadable).unwrap_or_default();
+    if unreadable.is_empty() {
+        return Ok(());
+    }
+    let problems = unreadable.into_iter().map(|bad| format!("{}: {}", bad.file, bad.problem)).collect();
+    Err(Error::BadImages { problems }.into())
 }
 
 /// Only a file that was asked for by name is replaced.
@@ -131,22 +144,41 @@ fn write_sheet(path: &Path, named: bool, bytes: &[u8]) -> anyhow::Result<()> {
 }
 
 fn open(what: &str, data_dir: Option<&Path>) -> anyhow::Result<Dataset> {
+    // What cannot be read is told with everything else.
+    let opening = Opening { on_bad_image: OnBadImage::Skip, ..Opening::default() };
     let named = data::list().iter().any(|info| info.name == what);
     if named && !Path::new(what).exists() {
         let directory = data_dir.map_or_else(grid::data_dir, Path::to_owned);
-        return Ok(data::open(what, Some(&directory), None)?);
+        return Ok(data::open_as(what, Some(&directory), &opening)?);
     }
     let path = Path::new(what);
     if !path.exists() {
         // Neither a name nor a path: say which names there are.
         data::info(what)?;
     }
-    Ok(data::open(data::recognise(path)?.name, Some(path), None)?)
+    Ok(data::open_as(data::recognise(path)?.name, Some(path), &opening)?)
 }
 
-fn histogram(inspection: &Inspection, width: usize) -> String {
+/// What the pictures are like on disk, and what becomes of them.
+fn on_disk(pictures: &Pictures, size: usize) -> String {
+    let Pictures { count, smallest, largest, wide, tall, .. } = pictures;
+    let of = |[height, width]: [usize; 2]| format!("{width} × {height}");
+    let sizes =
+        if smallest == largest { of(*smallest) } else { format!("{} to {}", of(*smallest), of(*largest)) };
+    let square = count - wide - tall;
+    format!(
+        "pictures of {sizes} pixels: {wide} wide, {tall} tall, {square} square; all are served as {size} × {size}, \
+         squashed unless a run says otherwise (--fit crop, --fit pad)"
+    )
+}
+
+fn histogram(inspection: &Inspection, pictures: Option<&Pictures>, width: usize) -> String {
     let Inspection { name, size, train, test, classes, .. } = inspection;
     let mut text = format!("{name}: {train} training and {test} test images of {size} × {size} pixels\n");
+    let notes = pictures.map(|pictures| on_disk(pictures, *size));
+    for note in notes.iter().chain(&inspection.findings.notes) {
+        output::wrap(note, width).iter().for_each(|line| text.push_str(&format!("{line}\n")));
+    }
     let superclasses = inspection.superclasses.map(|count| format!(" in {count} superclasses"));
     text.push_str(&format!("{} classes{}\n", classes.len(), superclasses.unwrap_or_default()));
     let show = |values: [f32; 3]| values.map(|value| format!("{value:.4}")).join(" ");
@@ -183,8 +215,9 @@ mod tests {
             std: [0.25; 3],
             policy: data::Policy::None,
             classes: vec![class("cat", 20, 2), class("dog", 10, 1), class("eel", 0, 0)],
+            findings: data::Findings::default(),
         };
-        let text = histogram(&inspection, 43);
+        let text = histogram(&inspection, None, 43);
         let bars: Vec<usize> =
             text.lines().skip(5).map(|line| line.chars().filter(|&letter| letter == '█').count()).collect();
         assert_eq!(bars, [20, 10, 0]);

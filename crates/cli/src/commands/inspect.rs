@@ -14,15 +14,15 @@ use serde_json::{Map, Value, json};
 use super::list::Format;
 use crate::{
     failure::{self, Usage},
-    output,
+    newest, output,
 };
 
 /// Look into a checkpoint: configuration, classes, memory, learning state
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A `.ckpt` file
-    #[arg(value_name = "CHECKPOINT")]
+    /// A `.ckpt` file, or the folder of a run
+    #[arg(value_name = "CHECKPOINT|RUN")]
     checkpoint: PathBuf,
 
     /// How to show it
@@ -52,7 +52,7 @@ Examples:
 
 /// Shows it.
 pub fn execute(arguments: &Arguments) -> anyhow::Result<u8> {
-    let checkpoint = Checkpoint::read(&arguments.checkpoint)?;
+    let checkpoint = Checkpoint::read(&newest::checkpoint(&arguments.checkpoint)?)?;
     let learner = checkpoint.learner()?;
     let histories = if arguments.history { Some(histories(&learner)?) } else { None };
     let facts = Facts { checkpoint: &checkpoint, learner: &learner, histories };

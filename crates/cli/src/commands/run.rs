@@ -18,15 +18,15 @@ use crate::{
     failure::{self, Failure},
     flags::Flags,
     grid::{Grid, Planned},
-    invocation, output, show, signals, told,
+    invocation, newest, output, show, signals, told,
 };
 
 /// Learn a stream and see what is remembered
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// TOML files or presets [default: the preset `default`]
-    #[arg(value_name = "CONFIG|PRESET", add = completing::configurations())]
+    /// TOML files, presets or folders of images [default: the preset `default`]
+    #[arg(value_name = "CONFIG|PRESET|FOLDER", add = completing::configurations())]
     configs: Vec<String>,
 
     #[command(flatten)]
@@ -52,8 +52,10 @@ Examples:
   dpcl run --n 50 --m 10 --name half  an i-Blurry stream
   dpcl run --set lr=0.001 --name slow any key of the configuration
   dpcl run --resume runs/small        go on where it stopped, arguments as then
-  dpcl run --from otter.ckpt --dataset folder --data-dir new-photos
-                                      a learner taken further on new classes
+  dpcl run photos/                    your own images, a folder a class
+  dpcl run --from runs/photos/er-seed1 --dataset folder \\
+    --data-dir photos --data-dir new  a learner taken further on the classes in
+                                      `new`, and tested on those in `photos` too
 `dpcl list` shows every name, `dpcl check` what a configuration settles on.";
 
 /// Makes the runs.
@@ -184,6 +186,13 @@ pub fn tell_failures(runs: &[Planned], outcomes: &[Outcome]) -> Vec<Failure> {
     told.into_iter().map(|(failure, _)| failure).collect()
 }
 
+/// How the first run's learner is asked, with the checkpoint's real path.
+fn ask(grid: &Grid) -> Option<String> {
+    let checkpoint = grid.runs.iter().find_map(|run| newest::in_run(run.folder.path()))?;
+    let checkpoint = invocation::quote(&checkpoint.display().to_string());
+    Some(format!("{} predict --checkpoint {checkpoint} IMAGE", invocation::program()))
+}
+
 fn next_steps(grid: &Grid) -> String {
     let program = invocation::program();
     let mut steps = Vec::new();
@@ -204,5 +213,9 @@ fn next_steps(grid: &Grid) -> String {
     }
     // A command that runs over the edge is no invitation.
     steps.retain(|step| step.chars().count() + 2 <= output::talk_width());
+    // A path is what it is.
+    if let Some(ask) = ask(grid) {
+        steps.insert(0, ask);
+    }
     format!("\nwhat to try next:\n  {}", steps.join("\n  "))
 }

@@ -38,8 +38,8 @@ pub struct Running {
     #[arg(long, value_name = "DIR")]
     resume: Option<PathBuf>,
 
-    /// Begin with the learner of a checkpoint
-    #[arg(long, value_name = "FILE")]
+    /// Begin with the learner of a checkpoint or a run's folder
+    #[arg(long, value_name = "FILE|RUN")]
     from: Option<PathBuf>,
 }
 

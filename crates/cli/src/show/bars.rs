@@ -1,6 +1,9 @@
 //! Progress as one bar a run under way; what has ended scrolls away above.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use console::style;
 use dpcl::Progress;
@@ -31,6 +34,8 @@ pub struct Bars {
     overall: Option<ProgressBar>,
     tally: Tally,
     told: Instant,
+    /// Notices that were told.
+    noticed: BTreeSet<String>,
     _quiet: Quiet,
 }
 
@@ -44,9 +49,9 @@ impl Bars {
             bar
         });
         let bars = titles.iter().map(|_| None).collect();
-        let (tally, told) = (Tally::new(titles.len()), Instant::now());
-        let mut shown =
-            Self { screen, titles, bars, overall, tally, told, _quiet: Quiet::of(std::io::stderr()) };
+        let (tally, told, noticed) = (Tally::new(titles.len()), Instant::now(), BTreeSet::new());
+        let _quiet = Quiet::of(std::io::stderr());
+        let mut shown = Self { screen, titles, bars, overall, tally, told, noticed, _quiet };
         shown.count();
         shown
     }
@@ -95,7 +100,12 @@ impl Audience for Bars {
     }
 
     fn notice(&mut self, run: usize, text: &str) {
-        let _ = self.screen.println(format!("{}: {}", self.titles[run], output::harmless(text)));
+        // What is found in the data is the same for every run on them.
+        if self.noticed.insert(text.to_owned()) {
+            for line in words::notice(&self.titles[run], &output::harmless(text), output::talk_width()) {
+                let _ = self.screen.println(line);
+            }
+        }
     }
 
     fn ended(&mut self, run: usize, outcome: &Outcome) {

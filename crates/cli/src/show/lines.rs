@@ -1,6 +1,9 @@
 //! Progress as plain lines, for logs and pipes: few enough to read, often enough to see that it lives.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use dpcl::Progress;
 
@@ -22,6 +25,8 @@ pub struct Lines {
     runs: Vec<Line>,
     tally: Tally,
     counted: Instant,
+    /// Notices that were told.
+    noticed: BTreeSet<String>,
 }
 
 struct Line {
@@ -37,7 +42,7 @@ impl Lines {
         let now = Instant::now();
         let line = |title| Line { title, begun: now, told: now, share: 0.0 };
         let runs: Vec<Line> = titles.into_iter().map(line).collect();
-        Self { tally: Tally::new(runs.len()), runs, counted: now }
+        Self { tally: Tally::new(runs.len()), runs, counted: now, noticed: BTreeSet::new() }
     }
 
     /// How many runs have ended, where there are several.
@@ -74,7 +79,11 @@ impl Audience for Lines {
     }
 
     fn notice(&mut self, run: usize, text: &str) {
-        output::talk(format!("{}: {text}", self.runs[run].title));
+        // What is found in the data is the same for every run on them.
+        if self.noticed.insert(text.to_owned()) {
+            let lines = words::notice(&self.runs[run].title, text, output::talk_width());
+            lines.iter().for_each(output::talk);
+        }
     }
 
     fn ended(&mut self, run: usize, outcome: &Outcome) {

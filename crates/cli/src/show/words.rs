@@ -5,7 +5,7 @@ use std::time::Duration;
 use dpcl::Progress;
 use dpcl_report::record::RunResult;
 
-use crate::conductor::Outcome;
+use crate::{conductor::Outcome, output};
 
 /// `0:07`, `12:34` or `3:02:01`.
 pub fn duration(duration: Duration) -> String {
@@ -28,6 +28,13 @@ pub fn standing(progress: &Progress, elapsed: Duration) -> String {
     let accuracy = progress.accuracy.map_or("–".into(), percent);
     let left = left(progress, elapsed).map_or("–".into(), duration);
     format!("loss {loss:>5} lr {rate:>6} acc {accuracy:>7} {left:>5} left")
+}
+
+/// What a person should know of a run, in lines of at most a width.
+pub fn notice(title: &str, text: &str, width: usize) -> Vec<String> {
+    let mut lines = output::wrap(&format!("{title}: {text}"), width.saturating_sub(2).max(20));
+    lines.iter_mut().skip(1).for_each(|line| line.insert_str(0, "  "));
+    lines
 }
 
 /// `63.2 %`.
@@ -90,6 +97,12 @@ mod tests {
         assert_eq!(before.chars().count(), after.chars().count());
         progress.earlier = 0.125;
         assert_eq!(left(&progress, Duration::from_secs(5)), Some(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn a_long_notice_is_broken_and_set_in() {
+        let lines = notice("er-seed1", "one two three four five six", 24);
+        assert_eq!(lines, ["er-seed1: one two", "  three four five six"]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod kill;
 mod learner;
 mod names;
 mod own_method;
+mod photos;
 mod report;
 mod reproduce;
 mod resume;

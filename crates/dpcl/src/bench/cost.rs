@@ -220,7 +220,7 @@ impl CostBench {
         let mut config = Config::from_toml(&format!("method = '{method}'\nmodel = '{model}'"))?;
         let settings = &mut config.settings;
         (settings.batch, settings.updates, settings.memory) = (Some(*batch), Some(*updates), Some(*memory));
-        (settings.tasks, settings.threads, settings.size) = (*tasks, *threads, Some(self.size));
+        (settings.tasks, settings.threads, settings.size) = (Some(*tasks), *threads, Some(self.size));
         Ok(config)
     }
 

@@ -34,6 +34,10 @@ impl Setup {
         if !super::is_plain_name(&self.label) {
             return Err(Error::bad_key("label", "must be a plain name: it becomes a folder"));
         }
+        if !self.test_dirs.is_empty() && self.from.is_none() {
+            let problem = "test what a learner knew before, so they need a learner to begin with: `--from`";
+            return Err(Error::bad_key("test_dirs", problem));
+        }
         if self.from.is_some() && self.method.knowledge == Knowledge::TaskIds {
             return Err(Error::FromWithTasks { method: self.method.name.to_owned() });
         }
@@ -79,7 +83,7 @@ mod tests {
             "configuration key `n`: must be between 0 and 100, not 120"
         );
         assert!(refused(|settings| settings.m = f64::NAN).contains("`m`"));
-        assert!(refused(|settings| settings.tasks = 0).contains("`tasks`"));
+        assert!(refused(|settings| settings.tasks = Some(0)).contains("`tasks`"));
         assert!(refused(|settings| settings.per_class = Some(0)).contains("`per_class`"));
         assert!(refused(|settings| settings.holdout = Some(0)).contains("`holdout`"));
         let measured = |average| {

@@ -10,7 +10,7 @@ use super::{
     key::{Heading, Key, Role},
 };
 use crate::{
-    data::{self, OnBadImage, Policy},
+    data::{self, Fit, OnBadImage, Policy},
     error::Result,
     learner::AverageStatistics,
     memory::SCHEMES,
@@ -37,6 +37,9 @@ const LARGEST_SIDE: u32 = 2_048;
 
 /// Steps that nobody waits for; numbers below it are exact in floating point.
 const MOST_AVERAGED: u32 = 1 << 30;
+
+/// Tasks of a stream unless somebody says otherwise.
+pub(super) const USUAL_TASKS: usize = 5;
 
 /// The type a key has once everything is settled: the second, where it has one.
 macro_rules! settled_type {
@@ -149,9 +152,13 @@ common_keys! {
     /// Which images.
     dataset: String = "fashion-mini".into(), one_of(data::list().iter().map(|info| info.name)),
         role(Role::Stream), flag(Heading::Stream, "NAME");
-    /// Where they lie: the set's folder or its parent.
+    /// Where they lie: the set's folder or its parent. With `--from` several: the last is learned, the others tested on.
     data_dir: Option<PathBuf> = None, unless_given("$DPCL_DATA, else ./data"), role(Role::Surroundings),
         flag(Heading::Stream, "DIR");
+    /// Data whose test images are tested on as well, of classes that a learner taken further knows.
+    test_dirs: Vec<PathBuf> = Vec::new(), role(Role::Stream);
+    /// A picture that is not square: `squash`, `crop` its middle, or `pad` with black.
+    fit: Fit = Fit::Squash, absent_as("squash"), flag(Heading::Stream, "HOW");
     /// An image that cannot be read: `fail`, or `skip` and count it.
     on_bad_image: OnBadImage = OnBadImage::Fail, role(Role::Stream), flag(Heading::Stream, "WHAT");
     /// Order of arrival.
@@ -161,8 +168,8 @@ common_keys! {
     /// Per cent of blurry classes' samples that are mixed.
     m: f64 = 10.0, at_least(0), at_most(100), role(Role::Stream), flag(Heading::Stream, "PERCENT");
     /// Number of tasks.
-    tasks: usize = 5, at_least(1), role(Role::Stream), flag(Heading::Stream, "COUNT"),
-        flag_aliases(&["n_tasks"]);
+    tasks: Option<usize> => usize = None, unless_given("5, or as many as there are classes; 1 with `from`"), at_least(1),
+        role(Role::Stream), flag(Heading::Stream, "COUNT"), flag_aliases(&["n_tasks"]);
     /// Whether mixed samples are shuffled in or come last (blurry, i-blurry, rm-blurry).
     blurry_order: BlurryOrder = BlurryOrder::Shuffled, role(Role::Stream);
     /// Seeded or one of the published orders A–E (superclass).
@@ -174,7 +181,7 @@ common_keys! {
     /// Only the first training samples of each class exist.
     per_class: Option<usize> = None, at_least(1), role(Role::Stream), flag(Heading::Stream, "COUNT");
     /// Test on the last training samples of each class.
-    holdout: Option<usize> = None, at_least(1), role(Role::Stream), flag(Heading::Stream, "COUNT");
+    holdout: Option<usize> => Option<usize> = None, at_least(1), role(Role::Stream), flag(Heading::Stream, "COUNT");
     /// A folder of split files to run instead.
     split: Option<PathBuf> = None, role(Role::Stream), flag(Heading::Stream, "DIR");
 
@@ -271,10 +278,10 @@ common_keys! {
 
 /// The keys that shape a stream, from one struct to another that has them.
 macro_rules! stream_keys {
-    ($To:ident, $keys:expr $(, ..$rest:expr)?) => {
+    ($To:ident, $keys:expr, $tasks:expr $(, ..$rest:expr)?) => {
         $To {
             scenario: $keys.scenario,
-            tasks: $keys.tasks,
+            tasks: $tasks,
             n: $keys.n,
             m: $keys.m,
             blurry_order: $keys.blurry_order,
@@ -292,18 +299,18 @@ macro_rules! stream_keys {
 impl Settings {
     /// The part that shapes the stream.
     pub fn stream(&self) -> StreamSettings {
-        stream_keys!(StreamSettings, self)
+        stream_keys!(StreamSettings, self, self.tasks.unwrap_or(USUAL_TASKS))
     }
 
     /// Settings with these keys of a stream.
     pub(crate) fn of_stream(stream: &StreamSettings) -> Self {
-        stream_keys!(Self, stream, ..Self::default())
+        stream_keys!(Self, stream, Some(stream.tasks), ..Self::default())
     }
 }
 
 impl Setup {
     /// The part that shapes the stream.
     pub fn stream(&self) -> StreamSettings {
-        stream_keys!(StreamSettings, self)
+        stream_keys!(StreamSettings, self, self.tasks)
     }
 }

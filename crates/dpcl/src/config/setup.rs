@@ -7,7 +7,7 @@ use toml::Table;
 
 use super::{
     Config, Declared, Keys, Kind, Value,
-    settings::{Settings, Settled, Setup},
+    settings::{Settings, Settled, Setup, USUAL_TASKS},
 };
 use crate::{
     data::{self, Dataset, Policy},
@@ -16,6 +16,7 @@ use crate::{
     methods::{self, MethodInfo},
     model::{Architecture, Family, MODELS},
     rate,
+    stream::Scenario,
 };
 
 /// Side of the images that networks for ImageNet are made for.
@@ -46,7 +47,10 @@ impl Config {
         let own = self.sections.get(method.section).cloned().unwrap_or_default();
         let own = method.keys.complete(method.section, own)?;
         let settled = settled(&self.settings, method, &own, dataset)?;
-        let open = if dataset.is_none() { self.settings.left_to_the_data() } else { Vec::new() };
+        let open = match dataset {
+            None => self.settings.left_to_the_data()?,
+            Some(_) => Vec::new(),
+        };
         let mut setup = Setup::new(self.settings.clone(), settled, open);
         setup.check()?;
         setup.check_names()?;
@@ -83,6 +87,8 @@ fn settled(
     let policy = if size < SMALL { Policy::Cifar10 } else { Policy::Imagenet };
     Ok(Settled {
         method,
+        tasks: tasks(given, opened.map_or(dataset.classes, |opened| Some(opened.classes.len()))),
+        holdout: given.holdout.or(opened.and_then(|opened| opened.findings.holdout)),
         label: given.label.clone().unwrap_or_else(|| method.name.to_owned()),
         size,
         memory: if scheme == "none" { 0 } else { given.memory.unwrap_or(protocol.memory) },
@@ -104,17 +110,30 @@ fn settled(
     })
 }
 
+/// How many tasks there are: what is learned beside what was known before, or without order, is one.
+fn tasks(given: &Settings, classes: Option<usize>) -> usize {
+    if given.scenario == Scenario::Shuffled {
+        return 1;
+    }
+    let most = [classes, given.classes].into_iter().flatten().min().unwrap_or(USUAL_TASKS);
+    given.tasks.unwrap_or(if given.from.is_some() { 1 } else { USUAL_TASKS.min(most).max(1) })
+}
+
 impl Settings {
     /// Keys left open whose values only the data know, and the checksum of a file that nobody has opened.
-    fn left_to_the_data(&self) -> Vec<&'static str> {
+    fn left_to_the_data(&self) -> Result<Vec<&'static str>> {
+        // Classes and halves of one's own images are not known beforehand.
+        let own = data::info(&self.dataset)?.classes.is_none();
         let open = [
+            ("tasks", own && self.tasks.is_none()),
+            ("holdout", own && self.holdout.is_none()),
             ("autoaugment", self.autoaugment.is_none()),
             ("mean", self.mean.is_none()),
             ("std", self.std.is_none()),
             ("pad_crop", self.pad_crop.is_none()),
             ("from_checksum", self.from.is_some() && self.from_checksum.is_none()),
         ];
-        open.into_iter().filter_map(|(key, open)| open.then_some(key)).collect()
+        Ok(open.into_iter().filter_map(|(key, open)| open.then_some(key)).collect())
     }
 }
 

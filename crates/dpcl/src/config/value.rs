@@ -15,6 +15,8 @@ pub enum Kind {
     Text,
     /// A path.
     Path,
+    /// Any number of paths.
+    Paths,
     /// So many numbers.
     Numbers(usize),
     /// Any number of whole numbers.
@@ -31,6 +33,7 @@ impl fmt::Display for Kind {
             Self::Number => formatter.write_str("a number"),
             Self::Text => formatter.write_str("a text"),
             Self::Path => formatter.write_str("a path"),
+            Self::Paths => formatter.write_str("a list of paths"),
             Self::Numbers(count) => write!(formatter, "{count} numbers"),
             Self::Counts => formatter.write_str("a list of whole numbers"),
             Self::Choice(names) => write!(formatter, "one of {}", names.join(", ")),
@@ -153,6 +156,23 @@ impl Value for PathBuf {
     fn written(&self) -> Result<Option<toml::Value>, String> {
         let text = self.to_str().ok_or("must be a path that is valid Unicode")?;
         Ok(Some(text.into()))
+    }
+}
+
+impl Value for Vec<PathBuf> {
+    fn kind() -> Kind {
+        Kind::Paths
+    }
+
+    fn read(value: &toml::Value) -> Option<Self> {
+        value.as_array()?.iter().map(PathBuf::read).collect()
+    }
+
+    fn written(&self) -> Result<Option<toml::Value>, String> {
+        let paths: Result<Vec<_>, _> = self.iter().map(Value::written).collect();
+        let paths: Vec<toml::Value> = paths?.into_iter().flatten().collect();
+        // None is what a record without the key says.
+        Ok((!paths.is_empty()).then(|| paths.into()))
     }
 }
 

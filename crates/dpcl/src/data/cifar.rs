@@ -12,7 +12,8 @@ use std::{
 };
 
 use super::{
-    Dataset, PUBLISHED_PADDING, Packed, Policy, Split, Statistics, places::Wanted, unpacked::Unpacked,
+    Dataset, Findings, PUBLISHED_PADDING, Packed, Policy, Split, Statistics, places::Wanted,
+    unpacked::Unpacked,
 };
 use crate::error::{Error, Result};
 
@@ -228,6 +229,7 @@ fn assemble(format: &Format, place: &Path, mut files: Files) -> Result<Dataset> 
         padding: PUBLISHED_PADDING,
         train: split(train),
         test: split(test),
+        findings: Findings::default(),
     })
 }
 

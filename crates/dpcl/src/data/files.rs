@@ -6,14 +6,15 @@ use std::{
 };
 
 use super::{
-    ImageSource,
-    decode::check_size,
-    folder::{Files, entries, is_image},
+    Fit, ImageSource,
+    decode::{KINDS, check_size},
+    folder::Files,
+    layout::{Passed, images_below},
 };
 use crate::error::{Error, Result};
 
-/// The image files meant by a path: the file itself, whatever its name, or every PNG and JPEG file in and below a
-/// folder by name. Hidden files and links to folders inside it are passed over.
+/// The image files meant by a path: the file itself, whatever its name, or every image file in and below a folder by
+/// name. Hidden files are passed over; a folder is searched once, however many links lead to it.
 ///
 /// # Errors
 /// When there is no such path, a folder cannot be listed or no image is in it.
@@ -22,34 +23,20 @@ pub fn image_files(path: &Path) -> Result<Vec<PathBuf>> {
     if !kind.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let mut found = Vec::new();
-    collect(path, &mut found)?;
+    let found = images_below(path, &mut Passed::default())?;
     if found.is_empty() {
-        let hint = "name a folder with .png, .jpg or .jpeg files";
-        return Err(Error::bad_data(path, "has no PNG or JPEG images", hint));
+        return Err(Error::bad_data(path, "has no images", format!("name a folder with {KINDS} files")));
     }
     Ok(found)
 }
 
-fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
-    for (_, path) in entries(folder)? {
-        let link = path.is_symlink();
-        if path.is_dir() && !link {
-            collect(&path, found)?;
-        } else if path.is_file() && is_image(&path) {
-            found.push(path);
-        }
-    }
-    Ok(())
-}
-
-/// Files that are decoded when asked for, each resized directly to `size` × `size`.
+/// Files that are decoded when asked for, each as a square of the size.
 ///
 /// # Errors
 /// When images of that size cannot be served.
-pub fn open_files(paths: Vec<PathBuf>, size: usize) -> Result<Arc<dyn ImageSource>> {
+pub fn open_files(paths: Vec<PathBuf>, size: usize, fit: Fit) -> Result<Arc<dyn ImageSource>> {
     check_size(size)?;
-    Ok(Arc::new(Files { size, paths }))
+    Ok(Arc::new(Files { size, fit, root: PathBuf::new(), paths }))
 }
 
 #[cfg(test)]
@@ -73,6 +60,6 @@ mod tests {
         assert!(image_files(&root.path().join("absent")).is_err());
         std::fs::create_dir(root.path().join("empty")).unwrap();
         let error = image_files(&root.path().join("empty")).unwrap_err();
-        assert!(error.to_string().ends_with("has no PNG or JPEG images"), "{error}");
+        assert!(error.to_string().ends_with("has no images"), "{error}");
     }
 }

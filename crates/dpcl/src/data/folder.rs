@@ -1,4 +1,5 @@
-//! A folder of images, one subfolder a class: `train/<class>/*` and `test/<class>/*` (or `val/<class>/*`).
+//! A folder of images, one subfolder a class: `train/<class>/*` and `test/<class>/*` (or `val`), `train` alone, or the
+//! class folders directly. Without a half to test on, the last images of each class are kept for that.
 //!
 //! Opening lists the files; each is decoded when it is asked for, so a set larger than the memory is fine. Classes
 //! are numbered in the order of their names, images of a class in the order of theirs. Class sizes may differ.
@@ -9,8 +10,9 @@ use std::{
 };
 
 use super::{
-    Dataset, Image, ImageSource, OnBadImage, Policy, Split, Statistics,
-    decode::{check_size, read_image},
+    Dataset, Findings, Fit, Image, ImageSource, Opening, Policy, Split, Statistics, Unreadable,
+    decode::{KINDS, check_size, read_extent, read_fitted},
+    layout::{Layout, Passed, class_names, images_below},
     padding_for, statistics,
 };
 use crate::error::{Error, Result};
@@ -24,26 +26,38 @@ const LARGE: usize = 64;
 /// How many training images mean and deviation are measured on at most.
 const MOST_MEASURED: usize = 10_000;
 
+/// Of a class's images, one in so many is kept for testing where there is no half for that; of a large class at most
+/// so many.
+const ONE_IN: usize = 5;
+const MOST_HELD_OUT: usize = 50;
+
 /// Image files that are decoded when asked for.
 pub(super) struct Files {
     pub(super) size: usize,
+    pub(super) fit: Fit,
+    /// What file names are told below.
+    pub(super) root: PathBuf,
     pub(super) paths: Vec<PathBuf>,
 }
 
 impl ImageSource for Files {
     fn image(&self, index: usize) -> Result<Image> {
-        read_image(&self.paths[index], self.size)
+        read_fitted(&self.paths[index], self.size, self.fit)
     }
 
     fn path(&self, index: usize) -> Option<&Path> {
         self.paths.get(index).map(PathBuf::as_path)
     }
 
-    /// The last three parts of the path, `train/<class>/<file>`, which is how split files name an image.
+    /// The path below the set's folder, `train/<class>/<file>` with halves, which is how split files name an image.
     fn file_name(&self, index: usize) -> Option<String> {
-        let parts: Vec<_> =
-            self.paths[index].iter().rev().take(3).map(|part| part.to_string_lossy()).collect();
-        (parts.len() == 3).then(|| parts.into_iter().rev().collect::<Vec<_>>().join("/"))
+        let path = self.paths[index].strip_prefix(&self.root).ok()?;
+        let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+        Some(parts.join("/"))
+    }
+
+    fn stored_extent(&self, index: usize) -> Option<Result<[usize; 2]>> {
+        Some(read_extent(&self.paths[index]))
     }
 }
 
@@ -58,41 +72,54 @@ pub(super) fn policy_for(size: usize) -> Policy {
 /// evenly spaced ones of a larger set.
 ///
 /// # Errors
-/// When there is no `train` or no `test` or `val`, when their classes differ, when a class has no images, or when one
-/// of the measured images cannot be decoded.
+/// When there are no class folders, when the classes of both halves differ, when a class has no images, or when some of
+/// the measured images cannot be decoded.
 pub fn open(directory: &Path, size: usize, given: Option<Statistics>) -> Result<Dataset> {
-    open_with(directory, size, given, OnBadImage::Fail)
+    open_as(directory, size, &Opening { statistics: given, ..Opening::default() })
 }
 
 /// The same; what `on_bad_image` says holds for the images that are measured.
-pub(super) fn open_with(
-    directory: &Path,
-    size: usize,
-    given: Option<Statistics>,
-    on_bad_image: OnBadImage,
-) -> Result<Dataset> {
+pub(super) fn open_as(directory: &Path, size: usize, opening: &Opening) -> Result<Dataset> {
     check_size(size)?;
-    let train_folder = directory.join("train");
-    let test_folder = test_folder(directory);
-    if !train_folder.is_dir() || !test_folder.is_dir() {
-        return Err(Error::NoData {
-            name: "folder".into(),
-            looked: vec![directory.join("train/<class>/*"), directory.join("test/<class>/*")],
-            hint:
-                "name a folder with `train/<class>/` and `test/<class>/` (or `val/<class>/`) subfolders with \
-                   `--data-dir`"
-                    .into(),
-        });
-    }
+    let Some(Layout { train: train_folder, test: test_folder }) = Layout::of(directory) else {
+        return Err(no_data(directory));
+    };
     let classes = class_names(&train_folder)?;
-    same_classes(&classes, &train_folder, &test_folder)?;
-    let train = list(&train_folder, &classes, size)?;
-    let test = list(&test_folder, &classes, size)?;
-    let measured = match given {
+    let mut passed = Passed::default();
+    let mut of = |half: &Path| {
+        passed.beside_classes(half)?;
+        list(half, directory, &classes, size, opening.fit, &mut passed)
+    };
+    let train = match &test_folder {
+        Some(test_folder) => {
+            same_classes(&classes, &train_folder, test_folder)?;
+            of(&train_folder)?
+        }
+        None => of(&train_folder)?,
+    };
+    let test = match &test_folder {
+        Some(test_folder) => of(test_folder)?,
+        None => Split { labels: Vec::new(), images: Arc::clone(&train.images) },
+    };
+    let mut findings = Findings { notes: passed.notes(), ..Findings::default() };
+    if test_folder.is_none() {
+        findings.hold_out(held_out(&train.labels, classes.len()));
+    }
+    let measured = match opening.statistics {
         Some(statistics) => statistics,
         None => {
             let positions = statistics::evenly_spaced(train.labels.len(), MOST_MEASURED);
-            statistics::measure(&*train.images, &positions, on_bad_image)?
+            let (measured, unreadable) =
+                statistics::measure(&*train.images, &positions, opening.on_bad_image)?;
+            let name = |position| train.images.file_name(position).unwrap_or_default();
+            findings.unreadable = unreadable
+                .into_iter()
+                .map(|(position, problem)| Unreadable {
+                    file: name(position),
+                    problem: problem.whole_without_path(),
+                })
+                .collect();
+            measured
         }
     };
     Ok(Dataset {
@@ -106,7 +133,27 @@ pub(super) fn open_with(
         padding: padding_for(size),
         train,
         test,
+        findings,
     })
+}
+
+fn no_data(directory: &Path) -> Error {
+    let below = |place: &str| directory.join(place);
+    Error::NoData {
+        name: "folder".into(),
+        looked: vec![below("train/<class>/*"), below("test/<class>/*"), below("<class>/*")],
+        hint: format!(
+            "name a folder with a subfolder of images for each class with `--data-dir`, or one with `train/<class>/` and \
+             `test/<class>/` (or `val/<class>/`); what is read: {KINDS}"
+        ),
+    }
+}
+
+/// How many images of each class are kept for testing: a share of the smallest class.
+fn held_out(labels: &[usize], classes: usize) -> usize {
+    let mut counts = vec![0; classes];
+    labels.iter().for_each(|&label| counts[label] += 1);
+    (counts.into_iter().min().unwrap_or(0) / ONE_IN).clamp(1, MOST_HELD_OUT)
 }
 
 /// What records call the set: the folder's own name tells it from other folders. Split files and pictures are named
@@ -119,32 +166,9 @@ fn name_of(directory: &Path) -> String {
     }
 }
 
-/// Whether a folder has the two halves of an image folder.
+/// Whether there is a folder of images at a place.
 pub(super) fn is_in(directory: &Path) -> bool {
-    directory.join("train").is_dir() && test_folder(directory).is_dir()
-}
-
-fn test_folder(directory: &Path) -> PathBuf {
-    ["test", "val"]
-        .map(|name| directory.join(name))
-        .into_iter()
-        .find(|path| path.is_dir())
-        .unwrap_or_default()
-}
-
-/// Names of the subfolders, sorted; hidden ones do not count.
-fn class_names(folder: &Path) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for (name, path) in entries(folder)? {
-        if path.is_dir() {
-            names.push(name);
-        }
-    }
-    if names.is_empty() {
-        let hint = "put the images of each class into a subfolder named after the class";
-        return Err(Error::bad_data(folder, "has no class folders", hint));
-    }
-    Ok(names)
+    Layout::of(directory).is_some()
 }
 
 fn same_classes(classes: &[String], train: &Path, test: &Path) -> Result<()> {
@@ -166,56 +190,38 @@ fn same_classes(classes: &[String], train: &Path, test: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The images of the given class folders, class by class.
+/// The images of the given class folders of a half, class by class; files are named below `root`.
 ///
 /// # Errors
-/// When a class folder cannot be listed or has no PNG or JPEG file.
-pub(super) fn list(folder: &Path, classes: &[String], size: usize) -> Result<Split> {
+/// When a class folder cannot be listed or has no image.
+pub(super) fn list(
+    half: &Path,
+    root: &Path,
+    classes: &[String],
+    size: usize,
+    fit: Fit,
+    passed: &mut Passed,
+) -> Result<Split> {
     let mut labels = Vec::new();
     let mut paths = Vec::new();
     for (label, class) in classes.iter().enumerate() {
-        let class_folder = folder.join(class);
-        let before = paths.len();
-        paths.extend(entries(&class_folder)?.into_iter().map(|(_, path)| path).filter(|path| is_image(path)));
-        if paths.len() == before {
-            let hint = "add images of this class (.png, .jpg, .jpeg), or remove its folder everywhere";
-            return Err(Error::bad_data(class_folder, "has no PNG or JPEG images", hint));
+        let class_folder = half.join(class);
+        let found = images_below(&class_folder, passed)?;
+        if found.is_empty() {
+            let hint = format!("add images of this class ({KINDS}), or remove its folder everywhere");
+            return Err(Error::bad_data(class_folder, "has no images", hint));
         }
+        paths.extend(found);
         labels.resize(paths.len(), label);
     }
-    Ok(Split { labels, images: Arc::new(Files { size, paths }) })
-}
-
-/// Names and paths of everything in a folder that is not hidden, sorted by name.
-pub(super) fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
-    let failed = |error| Error::io("list", folder, error);
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_str()
-            .map(str::to_owned)
-            .ok_or_else(|| Error::bad_data(&path, "has a name that is not valid Unicode", "rename it"))?;
-        if !name.starts_with('.') {
-            found.push((name, path));
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-pub(super) fn is_image(path: &Path) -> bool {
-    let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
-    ["png", "jpg", "jpeg"].iter().any(|known| extension == *known)
+    Ok(Split { labels, images: Arc::new(Files { size, fit, root: root.to_owned(), paths }) })
 }
 
 #[cfg(test)]
 mod tests {
     use image::RgbImage;
 
-    use super::*;
+    use super::{super::OnBadImage, *};
 
     fn picture(path: &Path, colour: [u8; 3]) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -270,7 +276,10 @@ mod tests {
         let set = open(root.path(), 16, Some(given)).unwrap();
         assert!(set.train.images.image(1).is_ok());
         let error = set.train.images.image(2).unwrap_err();
-        assert!(error.to_string().ends_with("train/b/2.png: is neither a PNG nor a JPEG image"), "{error}");
+        assert!(
+            error.to_string().ends_with("train/b/2.png: is not a PNG, JPEG, WebP, BMP or GIF image"),
+            "{error}"
+        );
         std::fs::remove_file(root.path().join("train/b/2.png")).unwrap();
         let error = set.train.images.image(2).unwrap_err();
         assert!(matches!(error, Error::Io { .. }), "{error:?}");
@@ -281,7 +290,19 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         small(root.path());
         std::fs::write(root.path().join("train/b/2.png"), "broken").unwrap();
-        assert_eq!(problem(root.path()), "ROOT/train/b/2.png: is neither a PNG nor a JPEG image");
+        let error = open(root.path(), 16, None).unwrap_err();
+        let unknown = "is not a PNG, JPEG, WebP, BMP or GIF image";
+        let line = |name: &str| format!("\n{}: {unknown}", root.path().join("train").join(name).display());
+        assert_eq!(error.to_string(), format!("1 image cannot be read:{}", line("b/2.png")));
+        assert!(error.hint().unwrap().contains("--on-bad-image skip"), "{error:?}");
+        std::fs::write(root.path().join("train/a/x.jpg"), "broken").unwrap();
+        let all = format!("2 images cannot be read:{}{}", line("a/x.jpg"), line("b/2.png"));
+        assert_eq!(open(root.path(), 16, None).unwrap_err().to_string(), all);
+        let skip = Opening { on_bad_image: OnBadImage::Skip, ..Opening::default() };
+        let found = open_as(root.path(), 16, &skip).unwrap().findings.unreadable;
+        let files: Vec<&str> = found.iter().map(|found| found.file.as_str()).collect();
+        assert_eq!(files, ["train/a/x.jpg", "train/b/2.png"]);
+        assert_eq!(found[0].problem, unknown);
     }
 
     #[test]
@@ -294,7 +315,7 @@ mod tests {
         std::fs::create_dir(root.path().join("train/c")).unwrap();
         assert_eq!(problem(root.path()), "ROOT/val: has no class folder `c`, but ROOT/train has");
         std::fs::create_dir(root.path().join("val/c")).unwrap();
-        assert_eq!(problem(root.path()), "ROOT/train/c: has no PNG or JPEG images");
+        assert_eq!(problem(root.path()), "ROOT/train/c: has no images");
         std::fs::remove_dir(root.path().join("train/c")).unwrap();
         assert_eq!(problem(root.path()), "ROOT/train: has no class folder `c`, but ROOT/val has");
 
@@ -302,6 +323,24 @@ mod tests {
         std::fs::create_dir_all(bare.path().join("train")).unwrap();
         std::fs::create_dir_all(bare.path().join("test")).unwrap();
         assert_eq!(problem(bare.path()), "ROOT/train: has no class folders");
+    }
+
+    #[test]
+    fn without_a_half_to_test_on_the_last_of_each_class_are_kept() {
+        let root = tempfile::tempdir().unwrap();
+        for (class, count) in [("cat", 12), ("dog", 30)] {
+            (0..count)
+                .for_each(|number| picture(&root.path().join(format!("{class}/{number:02}.png")), [9; 3]));
+        }
+        let set = open(root.path(), 16, None).unwrap();
+        assert_eq!((set.train.labels.len(), set.test.labels.len()), (42, 0));
+        assert_eq!(set.findings.holdout, Some(2));
+        assert_eq!(set.train.images.file_name(0).unwrap(), "cat/00.png");
+        let [note] = &set.findings.notes[..] else { panic!("{:?}", set.findings) };
+        assert!(note.contains("the last 2 of each class are kept for testing"), "{note}");
+        picture(&root.path().join("train/elk/1.png"), [9; 3]);
+        let alone = open(&root.path().join("train"), 16, None).unwrap();
+        assert_eq!((alone.classes.len(), alone.findings.holdout), (1, Some(1)));
     }
 
     #[test]

@@ -11,7 +11,8 @@ use std::{
 };
 
 use super::{
-    Dataset, OnBadImage, Packed, Policy, Split, padding_for, places::Wanted, statistics, unpacked::Unpacked,
+    Dataset, Findings, OnBadImage, Packed, Policy, Split, padding_for, places::Wanted, statistics,
+    unpacked::Unpacked,
 };
 use crate::error::{Error, Result};
 
@@ -143,7 +144,7 @@ pub(super) fn read_set<'a>(
     let train = read_split(input(train_images)?, input(train_labels)?, classes.len())?;
     let test = read_split(input(test_images)?, input(test_labels)?, classes.len())?;
     let positions: Vec<usize> = (0..train.labels.len()).collect();
-    let measured = statistics::measure(&*train.images, &positions, OnBadImage::Fail)?;
+    let (measured, _) = statistics::measure(&*train.images, &positions, OnBadImage::Fail)?;
     Ok(Dataset {
         name: name.to_owned(),
         classes: classes.iter().map(ToString::to_string).collect(),
@@ -155,6 +156,7 @@ pub(super) fn read_set<'a>(
         padding: padding_for(SIZE),
         train,
         test,
+        findings: Findings::default(),
     })
 }
 

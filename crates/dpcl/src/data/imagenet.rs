@@ -5,7 +5,10 @@
 
 use std::path::Path;
 
-use super::{Dataset, PUBLISHED_PADDING, Statistics, decode::check_size, folder, places::Wanted};
+use super::{
+    Dataset, Findings, Fit, PUBLISHED_PADDING, Statistics, decode::check_size, folder, layout::Passed,
+    places::Wanted,
+};
 use crate::error::{Error, Result};
 
 /// Side of the images when none is asked for.
@@ -39,23 +42,29 @@ pub const WORDNET_IDS: [&str; 100] = [
     "n01843383", "n01847000", "n01855032", "n01855672",
 ];
 
-/// Whether a folder is (part of) an ILSVRC tree with any of the hundred classes.
+/// Whether a folder is an ILSVRC tree with all of the hundred classes.
 pub(super) fn is_in(directory: &Path) -> bool {
     let train = directory.join("train");
-    train.is_dir() && WORDNET_IDS.iter().any(|id| train.join(id).is_dir())
+    WORDNET_IDS.iter().all(|id| train.join(id).is_dir())
+}
+
+/// Whether it has any of them: what is missing can then be named.
+fn is_begun_in(directory: &Path) -> bool {
+    let train = directory.join("train");
+    WORDNET_IDS.iter().any(|id| train.join(id).is_dir())
 }
 
 /// Opens the hundred classes of the tree at `directory` or just below it.
 ///
 /// # Errors
 /// When there is no such tree, or when some of the class folders are missing or empty; they are named.
-pub(super) fn open(directory: &Path, size: usize) -> Result<Dataset> {
+pub(super) fn open(directory: &Path, size: usize, fit: Fit) -> Result<Dataset> {
     check_size(size)?;
     let wanted = Wanted {
         name: "imagenet100",
         folders: FOLDERS,
         archive: None,
-        holds: &is_in,
+        holds: &is_begun_in,
         any_child: false,
         fetchable: false,
     };
@@ -65,6 +74,9 @@ pub(super) fn open(directory: &Path, size: usize) -> Result<Dataset> {
     for half in [&train, &val] {
         all_there(half)?;
     }
+    let mut passed = Passed::default();
+    let mut list = |half: &Path| folder::list(half, &tree, &classes, size, fit, &mut passed);
+    let (train, test) = (list(&train)?, list(&val)?);
     Ok(Dataset {
         name: "imagenet100".into(),
         superclasses: None,
@@ -73,9 +85,10 @@ pub(super) fn open(directory: &Path, size: usize) -> Result<Dataset> {
         std: STATISTICS.std,
         policy: folder::policy_for(size),
         padding: PUBLISHED_PADDING,
-        train: folder::list(&train, &classes, size)?,
-        test: folder::list(&val, &classes, size)?,
+        train,
+        test,
         classes,
+        findings: Findings { notes: passed.notes(), ..Findings::default() },
     })
 }
 
@@ -112,7 +125,7 @@ mod tests {
         tree(&place, "val", &WORDNET_IDS);
         tree(&place, "train", &["n02085620"]);
         for directory in [root.path(), &place] {
-            let set = open(directory, 224).unwrap();
+            let set = open(directory, 224, Fit::Squash).unwrap();
             assert_eq!(set.train.labels, (0..100).collect::<Vec<_>>());
             assert_eq!(set.test.labels.len(), 100);
             assert_eq!(set.classes[99], "n01855672");
@@ -127,7 +140,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         tree(root.path(), "train", &WORDNET_IDS);
         tree(root.path(), "val", &WORDNET_IDS[2..]);
-        let error = open(root.path(), 224).unwrap_err();
+        let error = open(root.path(), 224, Fit::Squash).unwrap_err();
         let text = error.to_string();
         assert!(
             text.ends_with("val: 2 of the 100 class folders are missing: n01440764, n01443537"),
@@ -135,7 +148,7 @@ mod tests {
         );
         assert!(error.hint().unwrap().contains("sorted into such folders"), "{error:?}");
 
-        let error = open(Path::new("nowhere"), 224).unwrap_err();
+        let error = open(Path::new("nowhere"), 224, Fit::Squash).unwrap_err();
         assert!(error.hint().unwrap().contains("--data-dir"), "{error:?}");
     }
 }

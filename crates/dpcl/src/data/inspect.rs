@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Dataset, Image, Policy, Split};
+use super::{Dataset, Findings, Image, Policy, Split};
 
 /// Pixels between the tiles of a sheet.
 const GAP: usize = 2;
@@ -31,6 +31,8 @@ pub struct Inspection {
     pub policy: Policy,
     /// The histogram, in label order.
     pub classes: Vec<ClassCount>,
+    /// What opening the set found.
+    pub findings: Findings,
 }
 
 /// One bar of the histogram.
@@ -69,6 +71,7 @@ pub fn inspect(dataset: &Dataset) -> Inspection {
         std: dataset.std,
         policy: dataset.policy,
         classes,
+        findings: dataset.findings.clone(),
     }
 }
 
@@ -145,6 +148,7 @@ mod tests {
             padding: 0,
             train: split(&[1, 0, 1, 1]),
             test: split(&[2, 0]),
+            findings: Findings::default(),
         }
     }
 
@@ -159,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_contact_sheet_has_a_row_a_class() {
-        let sheet = contact_sheet(&dataset(), 2, 2).unwrap();
+        let sheet = contact_sheet(&dataset(), 2, 2);
         // Two rows as high as a letter with its margin; two columns beside names of three letters.
         assert_eq!((sheet.height, sheet.width), (2 * 14 + 2, 36 + 8));
         let cells = [red(&sheet, 2, 38), red(&sheet, 2, 41), red(&sheet, 16, 38), red(&sheet, 16, 41)];
@@ -178,7 +182,7 @@ mod tests {
 
     #[test]
     fn png_files_read_back_the_same() {
-        let sheet = contact_sheet(&dataset(), 3, 9).unwrap();
+        let sheet = contact_sheet(&dataset(), 3, 9);
         let decoded = image::load_from_memory(&png(&sheet)).unwrap().into_rgb8();
         assert_eq!((decoded.height() as usize, decoded.width() as usize), (sheet.height, sheet.width));
         assert_eq!(decoded.into_raw(), sheet.pixels[..]);

@@ -20,13 +20,19 @@ mod download;
 mod embedded;
 mod fetch;
 mod files;
+mod findings;
+mod fit;
 mod folder;
 mod idx;
 mod imagenet;
 mod inspect;
+mod joined;
+mod layout;
 mod packed;
 mod picture;
+mod pictures;
 mod places;
+mod recognise;
 mod sheet;
 mod statistics;
 mod unpacked;
@@ -34,14 +40,19 @@ mod watched;
 
 pub use ahead::Ahead;
 pub use bad_image::OnBadImage;
-pub use decode::{BadBytes, decode_image, read_image};
+pub use decode::{BadBytes, decode_image, read_fitted, read_image};
 pub use fetch::{MIRROR_VARIABLE, Progress, fetch, fetch_from};
 pub use files::{image_files, open_files};
+pub use findings::{Findings, Unreadable};
+pub use fit::Fit;
 pub use folder::open as open_folder;
 pub use imagenet::WORDNET_IDS;
 pub use inspect::{ClassCount, Inspection, inspect, png, tile};
+pub use joined::Joined;
 pub use packed::Packed;
 pub use picture::{FloatImage, Picture};
+pub use pictures::{Pictures, pictures};
+pub use recognise::recognise;
 pub use sheet::{contact_sheet, named_rows};
 pub use statistics::Statistics;
 pub use watched::Print;
@@ -68,6 +79,12 @@ pub trait ImageSource: Send + Sync {
 
     /// Where the image lies inside its set, as `<split>/<class>/<file>`, if every image is a file of its own.
     fn file_name(&self, _index: usize) -> Option<String> {
+        None
+    }
+
+    /// Height and width of the picture before it was made to the data set's size, if every image is a file of its own; only
+    /// the file's beginning is read.
+    fn stored_extent(&self, _index: usize) -> Option<Result<[usize; 2]>> {
         None
     }
 
@@ -132,8 +149,23 @@ pub struct Dataset {
     pub padding: usize,
     /// Training images.
     pub train: Split,
-    /// Test images.
+    /// Test images; none where the set has no half to test on.
     pub test: Split,
+    /// What opening it found that people should know.
+    pub findings: Findings,
+}
+
+/// How a data set is opened.
+#[derive(Clone, Debug, Default)]
+pub struct Opening {
+    /// The side of the images served, for sets that can be resized; the set's own unless given.
+    pub size: Option<usize>,
+    /// What happens to images that are not square, for sets whose images are files.
+    pub fit: Fit,
+    /// What to do about images that cannot be read where mean and deviation are measured.
+    pub on_bad_image: OnBadImage,
+    /// Mean and deviation, where they need not be measured.
+    pub statistics: Option<Statistics>,
 }
 
 impl fmt::Debug for Split {
@@ -196,7 +228,7 @@ pub struct DatasetInfo {
     /// What a run on it starts from unless configured.
     pub protocol: Protocol,
     #[serde(skip)]
-    open: fn(&Path, usize, OnBadImage) -> Result<Dataset>,
+    open: fn(&Path, usize, &Opening) -> Result<Dataset>,
     #[serde(skip)]
     is_at: fn(&Path) -> bool,
 }
@@ -275,20 +307,21 @@ static REGISTRY: [DatasetInfo; 7] = [
         any_size: true,
         needs_directory: true,
         protocol: Protocol { batch: 64, updates: 0.25, eval_period: 2500, imp_period: 10, ..USUAL },
-        open: |directory, size, _| imagenet::open(directory, size),
+        open: |directory, size, opening| imagenet::open(directory, size, opening.fit),
         is_at: imagenet::is_in,
         ..BUILT_IN
     },
     DatasetInfo {
         name: "folder",
-        about: "your own images: train/<class>/* and test/<class>/* (or val), PNG or JPEG of any size",
+        about: "your own images, a folder a class: <class>/*, or train/<class>/* and test/<class>/* (or val); PNG, JPEG, \
+                WebP, BMP or GIF of any size",
         classes: None,
         train: None,
         test: None,
         size: folder::DEFAULT_SIZE,
         any_size: true,
         needs_directory: true,
-        open: |directory, size, bad| folder::open_with(directory, size, None, bad),
+        open: folder::open_as,
         is_at: folder::is_in,
         ..BUILT_IN
     },
@@ -332,61 +365,29 @@ pub fn open_with(
     size: Option<usize>,
     on_bad_image: OnBadImage,
 ) -> Result<Dataset> {
+    open_as(name, directory, &Opening { size, on_bad_image, ..Opening::default() })
+}
+
+/// Opens a data set as asked.
+///
+/// # Errors
+/// As for [`open`].
+pub fn open_as(name: &str, directory: Option<&Path>, opening: &Opening) -> Result<Dataset> {
     let info = info(name)?;
-    let wanted = size.unwrap_or(info.size);
+    let wanted = opening.size.unwrap_or(info.size);
     if wanted != info.size && !info.any_size {
         let problem = format!("is {wanted}, but {name} has images of {0} × {0}", info.size);
         return Err(Error::bad_key("size", problem));
     }
     match directory {
-        Some(directory) => (info.open)(directory, wanted, on_bad_image),
-        None if !info.needs_directory => (info.open)(Path::new(""), wanted, on_bad_image),
+        Some(directory) => (info.open)(directory, wanted, opening),
+        None if !info.needs_directory => (info.open)(Path::new(""), wanted, opening),
         None => Err(Error::NoData {
             name: name.to_owned(),
             looked: Vec::new(),
             hint: "say where it is with `--data-dir`".into(),
         }),
     }
-}
-
-/// Which data set lies at `path`, going by the names of files and folders.
-///
-/// # Errors
-/// When it looks like none of them, or like several; data sets one step below are named.
-pub fn recognise(path: &Path) -> Result<&'static DatasetInfo> {
-    let at = |path: &Path| REGISTRY.iter().find(|info| (info.is_at)(path));
-    if let Some(info) = at(path) {
-        return Ok(info);
-    }
-    if idx::MNIST.is_in(path) {
-        let hint = "call the folder `mnist` or `fashion-mnist`, or name the data set and give the folder with \
-                    `--data-dir`";
-        return Err(Error::bad_data(path, "holds IDX files, which may be MNIST or Fashion-MNIST", hint));
-    }
-    let archives: Vec<_> =
-        [&cifar::CIFAR10, &cifar::CIFAR100].iter().filter_map(|set| set.archive_in(path)).collect();
-    let found: Vec<_> = archives
-        .iter()
-        .cloned()
-        .chain(places::children(path))
-        .filter_map(|place| at(&place).map(|info| (place, info)))
-        .collect();
-    // The only set in a folder with its archive is opened by the folder's name too.
-    if let Some((_, first)) = found.first().filter(|_| !archives.is_empty())
-        && found.iter().all(|(_, info)| info.name == first.name)
-    {
-        return Ok(*first);
-    }
-    let below: Vec<String> =
-        found.iter().map(|(place, info)| format!("{} ({})", place.display(), info.name)).collect();
-    let hint = if below.is_empty() {
-        "name a folder with CIFAR binary files, IDX files or `train/<class>/` and `test/<class>/`, or an official \
-         archive"
-            .to_owned()
-    } else {
-        format!("name one of these: {}", below.join(", "))
-    };
-    Err(Error::bad_data(path, "is no data set of a known kind", hint))
 }
 
 #[cfg(test)]

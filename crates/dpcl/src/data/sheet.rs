@@ -5,7 +5,6 @@ use std::sync::Arc;
 use font8x8::{BASIC_FONTS, GREEK_FONTS, LATIN_FONTS, UnicodeFonts as _};
 
 use super::{Dataset, Image, inspect::tile};
-use crate::error::Result;
 
 /// Height and width of a letter.
 const LETTER: usize = 8;
@@ -20,23 +19,21 @@ const MARGIN: usize = 4;
 const INK: u8 = 0;
 const PAPER: u8 = 255;
 
-/// The first `per_class` training images of the first `max_classes` classes, one row a class under its name; black
-/// where a class has fewer.
-///
-/// # Errors
-/// When one of these images cannot be read.
-pub fn contact_sheet(dataset: &Dataset, per_class: usize, max_classes: usize) -> Result<Image> {
+/// The first `per_class` training images of the first `max_classes` classes that can be read, one row a class under its
+/// name; black where a class has fewer.
+pub fn contact_sheet(dataset: &Dataset, per_class: usize, max_classes: usize) -> Image {
     let shown = dataset.classes.iter().take(max_classes);
     let mut rows: Vec<(String, Vec<Image>)> = shown.map(|name| (name.clone(), Vec::new())).collect();
     for (position, &label) in dataset.train.labels.iter().enumerate() {
         if let Some((_, images)) = rows.get_mut(label)
             && images.len() < per_class
+            && let Ok(image) = dataset.train.images.image(position)
         {
-            images.push(dataset.train.images.image(position)?);
+            images.push(image);
         }
     }
     let black = plain(dataset.size, dataset.size, 0);
-    Ok(named_rows(&rows, per_class, &black))
+    named_rows(&rows, per_class, &black)
 }
 
 /// Rows of up to `columns` images, each with its name at its left; `blank` where a row has fewer.

@@ -27,33 +27,34 @@ pub(super) fn evenly_spaced(count: usize, wanted: usize) -> Vec<usize> {
 /// A channel that never varies gets the deviation 1, so that dividing by it is harmless.
 ///
 /// # Errors
-/// The first image, in order of position, that cannot be read; if such are to be skipped, only when there is no other.
+/// When images cannot be read; all of them are named. If such are to be skipped, only when there is no other; they are then
+/// given back with their positions.
 pub(super) fn measure(
     images: &dyn ImageSource,
     positions: &[usize],
     on_bad_image: OnBadImage,
-) -> Result<Statistics> {
+) -> Result<(Statistics, Vec<Bad>)> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let share = positions.len().div_ceil(threads).max(1);
-    let parts: Vec<Result<Sums>> = thread::scope(|scope| {
-        let workers: Vec<_> = positions
-            .chunks(share)
-            .map(|part| scope.spawn(|| Sums::over(images, part, on_bad_image)))
-            .collect();
+    let parts: Vec<Sums> = thread::scope(|scope| {
+        let workers: Vec<_> =
+            positions.chunks(share).map(|part| scope.spawn(|| Sums::over(images, part))).collect();
         workers
             .into_iter()
             .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     });
     let mut total = Sums::default();
-    for part in parts {
-        total.add(part?);
+    parts.into_iter().for_each(|part| total.add(part));
+    if !total.bad.is_empty() && (on_bad_image == OnBadImage::Fail || total.pixels == 0) {
+        let problems = total.bad.iter().map(|(_, error)| error.whole()).collect();
+        return Err(Error::BadImages { problems });
     }
-    match total.bad {
-        Some(error) if total.pixels == 0 => Err(error),
-        _ => Ok(total.statistics()),
-    }
+    Ok((total.statistics(), total.bad))
 }
+
+/// The position of an image that cannot be read, and why.
+pub(super) type Bad = (usize, Error);
 
 /// Sums over pixel values 0..=255: 10^13 pixels fit before the squares overflow.
 #[derive(Default)]
@@ -61,19 +62,18 @@ struct Sums {
     pixels: u64,
     values: [u64; 3],
     squares: [u64; 3],
-    /// The first image that could not be read.
-    bad: Option<Error>,
+    /// Images that could not be read, in order of position.
+    bad: Vec<Bad>,
 }
 
 impl Sums {
-    fn over(images: &dyn ImageSource, positions: &[usize], on_bad_image: OnBadImage) -> Result<Self> {
+    fn over(images: &dyn ImageSource, positions: &[usize]) -> Self {
         let mut sums = Self::default();
         for &position in positions {
-            let image = match (images.image(position), on_bad_image) {
-                (Ok(image), _) => image,
-                (Err(error), OnBadImage::Fail) => return Err(error),
-                (Err(error), OnBadImage::Skip) => {
-                    sums.bad.get_or_insert(error);
+            let image = match images.image(position) {
+                Ok(image) => image,
+                Err(error) => {
+                    sums.bad.push((position, error));
                     continue;
                 }
             };
@@ -85,11 +85,11 @@ impl Sums {
                 }
             }
         }
-        Ok(sums)
+        sums
     }
 
     fn add(&mut self, other: Self) {
-        self.bad = self.bad.take().or(other.bad);
+        self.bad.extend(other.bad);
         self.pixels += other.pixels;
         for channel in 0..3 {
             self.values[channel] += other.values[channel];
@@ -116,7 +116,7 @@ mod tests {
     fn mean_and_deviation_of_two_single_pixel_images() {
         // Red 0 and 255, green 51 twice, blue 102 and 204.
         let images = Packed::colour(1, vec![0, 51, 102, 255, 51, 204]);
-        let found = measure(&images, &[0, 1], OnBadImage::Fail).unwrap();
+        let (found, _) = measure(&images, &[0, 1], OnBadImage::Fail).unwrap();
         let close = |left: [f32; 3], right: [f32; 3]| {
             left.iter().zip(right).all(|(left, right)| (left - right).abs() < 1e-6)
         };

@@ -66,7 +66,8 @@ fn a_path_is_recognised_by_what_it_holds() {
         ("mnist/train-images-idx3-ubyte.gz", "mnist"),
         ("fetched/cifar-100-binary.tar.gz", "cifar100"),
         ("fashion-mnist/train-images-idx3-ubyte", "fashion-mnist"),
-        ("d/train/n01440764/x.JPEG", "imagenet100"),
+        ("d/train/n01440764/x.JPEG", "folder"),
+        ("photos/cat/x.webp", "folder"),
         ("cifar-10-binary.tar.gz", "cifar10"),
     ] {
         let path = root.path().join(file);
@@ -95,4 +96,23 @@ fn a_path_is_recognised_by_what_it_holds() {
     assert!(error.hint().unwrap().contains("cifar-100-binary.tar.gz (cifar100)"), "{error:?}");
 
     assert!(recognise(Path::new("nowhere")).unwrap_err().hint().unwrap().contains("CIFAR binary files"));
+}
+
+#[test]
+fn a_few_classes_of_imagenet_are_a_folder_of_images() {
+    let root = tempfile::tempdir().unwrap();
+    let add = |id: &str| {
+        for half in ["train", "val"] {
+            let folder = root.path().join(half).join(id);
+            std::fs::create_dir_all(&folder).unwrap();
+            image::RgbImage::new(9, 9).save(folder.join("1.png")).unwrap();
+        }
+    };
+    // Two classes of Imagenette, one of which is in ImageNet-100.
+    ["n01440764", "n02102040"].into_iter().for_each(add);
+    let info = recognise(root.path()).unwrap();
+    assert_eq!(info.name, "folder");
+    assert_eq!(open(info.name, Some(root.path()), None).unwrap().classes, ["n01440764", "n02102040"]);
+    WORDNET_IDS.into_iter().for_each(add);
+    assert_eq!(recognise(root.path()).unwrap().name, "imagenet100");
 }

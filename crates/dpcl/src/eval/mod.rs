@@ -12,7 +12,7 @@ use dpcl_report::{record::ClassCount, uncertainty::Answer};
 
 use crate::{
     answers::Scores,
-    data::{Ahead, Dataset, Image, ImageSource, OnBadImage},
+    data::{Ahead, Dataset, Image, ImageSource, Joined, OnBadImage, Split},
     error::{Error, Result},
     learner::{Label, Learner},
     stream::{Parts, Task},
@@ -50,8 +50,8 @@ type Answering<'a> = dyn Fn(&[Image]) -> Result<Vec<Scores>> + 'a;
 const ROWS: usize = 128;
 
 impl TestSet {
-    /// The official test images, or the training images held out from the stream.
-    pub fn new(dataset: &Dataset, parts: &Parts, on_bad_image: OnBadImage) -> Self {
+    /// The official test images, or the training images held out from the stream; after them further ones from elsewhere.
+    pub fn new(dataset: &Dataset, parts: &Parts, elsewhere: &[Split], on_bad_image: OnBadImage) -> Self {
         let classes = dataset.classes.len();
         let mut positions = vec![Vec::new(); classes];
         let images = match parts.heldout() {
@@ -66,7 +66,19 @@ impl TestSet {
                 Arc::clone(&dataset.test.images)
             }
         };
-        Self { images, positions, on_bad_image }
+        if elsewhere.is_empty() {
+            return Self { images, positions, on_bad_image };
+        }
+        let here = if parts.heldout().is_some() { &dataset.train } else { &dataset.test };
+        let mut joined = Joined::default();
+        joined.add(images, 0..here.labels.len());
+        for Split { labels, images } in elsewhere {
+            for (&label, position) in labels.iter().zip(joined.len()..) {
+                positions[label].push(position);
+            }
+            joined.add(Arc::clone(images), 0..labels.len());
+        }
+        Self { images: Arc::new(joined), positions, on_bad_image }
     }
 
     /// Judges answers to the test images of every class the learner has met.
@@ -145,7 +157,7 @@ impl TestSet {
         let mut answers = Vec::with_capacity(queue.len());
         let positions = queue.iter().map(|&(_, position)| position).collect();
         let mut decoded = Ahead::new(Arc::clone(&self.images), positions, ROWS);
-        let mut unread = Vec::new();
+        let (mut unread, mut problems) = (Vec::new(), Vec::new());
         for chunk in queue.chunks(ROWS) {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
@@ -157,14 +169,16 @@ impl TestSet {
                         images.push(image);
                         rows.push(row);
                     }
-                    Err(problem) if self.on_bad_image == OnBadImage::Fail => {
-                        return Err(self.bad_image(position, problem));
-                    }
-                    Err(_) => {
+                    Err(problem) => {
                         counts[row].total -= 1;
                         unread.push(position);
+                        problems.push(problem);
                     }
                 }
+            }
+            // Every bad file is named, so the others are looked at too, and need no answers.
+            if self.on_bad_image == OnBadImage::Fail && !problems.is_empty() {
+                continue;
             }
             for (scores, row) in answer(&images)?.iter().zip(rows) {
                 let best = scores.best();
@@ -178,7 +192,13 @@ impl TestSet {
                 });
             }
         }
-        Ok(Judgement { classes: counts, answers, unread })
+        match problems.len() {
+            found if found == 0 || self.on_bad_image == OnBadImage::Skip => {
+                Ok(Judgement { classes: counts, answers, unread })
+            }
+            1 => Err(self.bad_image(unread[0], problems.remove(0))),
+            _ => Err(Error::BadImages { problems: problems.iter().map(Error::whole).collect() }),
+        }
     }
 
     /// What a test image is called inside its set, if it is a file.

@@ -31,6 +31,16 @@ pub(super) type Remeasured = Cache<(u64, u64), Core>;
 const ROWS: usize = 128;
 
 impl Learner {
+    /// Samples taken in that wait for their batch to fill; [`Learner::flush`] learns them.
+    pub fn waiting(&self) -> usize {
+        self.method.waiting()
+    }
+
+    /// How many heads answer; a single one cannot disagree.
+    pub fn heads(&self) -> usize {
+        self.method.heads()
+    }
+
     /// As [`Method::predict`].
     pub(super) fn answer(&self, images: &[Image], task: Option<usize>) -> Result<Vec<Scores>> {
         let answers = match self.stored() {

@@ -181,6 +181,10 @@ impl<R: Rehearse> Method for Rehearsal<R> {
         self.learn(core, due)
     }
 
+    fn waiting(&self) -> usize {
+        self.replay.arrivals.items().len()
+    }
+
     fn task_end(&mut self, core: &mut Core) -> Result<()> {
         self.own.task_end(core, &self.replay.memory);
         self.replay.task_end(core, &mut self.own);

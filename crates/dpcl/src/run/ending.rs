@@ -38,7 +38,10 @@ impl Execution<'_> {
         if self.standing.ending == Ending::NotYet {
             self.report_steps(watch)?;
             self.emit(Event::TaskEnd { task, samples: self.standing.samples }, watch)?;
-            self.learner.announce_task_end().map_err(|error| self.explain(error))?;
+            // Nothing was learned in a task that is only tested, so no method hears of its end.
+            if !self.run.schedule.tasks[task].samples.is_empty() {
+                self.learner.announce_task_end().map_err(|error| self.explain(error))?;
+            }
             self.standing.ending = Ending::Task;
         }
         if self.standing.ending == Ending::Task {

@@ -48,6 +48,9 @@ impl Run {
         folder.refuse_finished(&self.setup)?;
         folder.forget_failure()?;
         let found = self.newest_good(folder, notice)?;
+        if found.is_none() {
+            self.advice().iter().for_each(|advice| notice(advice));
+        }
         let mut log = match &found {
             Some(found) => folder.go_on(&found.log[..found.standing.log.bytes as usize])?,
             None => folder.begin(&self.setup, command)?,

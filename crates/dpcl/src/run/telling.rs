@@ -9,7 +9,7 @@ use dpcl_report::{
 };
 use toml::Table;
 
-use super::Execution;
+use super::{Execution, advice::named};
 use crate::{
     config::{self, Key, Keys as _, Role, Settings, Setup},
     data,
@@ -84,6 +84,29 @@ impl Execution<'_> {
         Some(all.saturating_sub(self.standing.answering)).filter(|&learned| learned > 0)
     }
 
+    /// What tables have to say of the run, of what it was set to do and of what came of it.
+    fn remarks(&self) -> Vec<Remark> {
+        let mut remarks = remarks(&self.run.setup);
+        remarks.extend(self.learner.remarks());
+        let names = self.learner.labels().iter().filter(|label| label.number().is_none());
+        let strange: Vec<String> = names.map(ToString::to_string).collect();
+        if !strange.is_empty() {
+            remarks.push(Remark {
+                one: format!("was not tested on what it knew before: {}", named(&strange)),
+                several: "were not tested on what they knew before".into(),
+            });
+        }
+        let waiting = self.learner.waiting();
+        if waiting > 0 && self.run.has_own_images() {
+            let images = if waiting == 1 { "image".to_owned() } else { format!("{waiting} images") };
+            remarks.push(Remark {
+                one: format!("did not learn its last {images}, which never filled half a batch"),
+                several: "did not learn their last images, which never filled half a batch".into(),
+            });
+        }
+        remarks
+    }
+
     pub(super) fn result(&self) -> RunResult {
         let setup = &self.run.setup;
         let standing = &self.standing;
@@ -113,7 +136,7 @@ impl Execution<'_> {
             setting: dotted(setup, |role| role == Role::Stream),
             group: dotted(setup, Role::sets_groups_apart),
             absent: absent(setup),
-            remarks: remarks(setup).into_iter().chain(self.learner.remarks()).collect(),
+            remarks: self.remarks(),
             checksum: String::new(),
         }
     }
@@ -179,6 +202,7 @@ mod tests {
             ("asymmetric", "false"),
             ("average", "0"),
             ("average_statistics", "averaged"),
+            ("fit", "squash"),
             ("rebuild", "false"),
             ("teacher", "0.0"),
             ("teacher_temperature", "1.0"),
@@ -188,6 +212,6 @@ mod tests {
         assert!(said.keys().all(|key| recorded.contains_key(key)), "{recorded:?}");
         setup.method = &LATER;
         assert_eq!(absent(&setup)["later.later"], "0.0");
-        assert_eq!(absent(&setup).len(), 7);
+        assert_eq!(absent(&setup).len(), 8);
     }
 }

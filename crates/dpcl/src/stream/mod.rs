@@ -62,17 +62,19 @@ pub enum Scenario {
     IBlurry,
     /// Every task gives some samples to the other tasks by independent draws.
     RmBlurry,
+    /// All samples in one task, for data that have none.
+    Shuffled,
 }
 
 choices!(
     Scenario: Disjoint = "disjoint", Superclass = "superclass", Blurry = "blurry", IBlurry = "i-blurry",
-    RmBlurry = "rm-blurry",
+    RmBlurry = "rm-blurry", Shuffled = "shuffled",
 );
 
 impl Scenario {
     /// All of them, in the order they are listed.
-    pub const ALL: [Self; 5] =
-        [Self::Disjoint, Self::Superclass, Self::Blurry, Self::IBlurry, Self::RmBlurry];
+    pub const ALL: [Self; 6] =
+        [Self::Disjoint, Self::Superclass, Self::Blurry, Self::IBlurry, Self::RmBlurry, Self::Shuffled];
 
     /// One line for a list.
     pub fn about(self) -> &'static str {
@@ -82,7 +84,13 @@ impl Scenario {
             Self::Blurry => "m per cent of all samples are dealt out again over all tasks",
             Self::IBlurry => "n per cent of the classes are disjoint, the others blurry",
             Self::RmBlurry => "every task gives m per cent of its samples to the other tasks",
+            Self::Shuffled => "no tasks: all classes at once, in any order",
         }
+    }
+
+    /// How many tasks it makes where so many are asked for.
+    fn tasks(self, asked: usize) -> usize {
+        if self == Self::Shuffled { 1 } else { asked }
     }
 
     /// The scenario called `name`.
@@ -128,22 +136,24 @@ fn generate(
         _ => random.permutation(parts.train.len()).into_iter().map(|class| vec![class]).collect(),
     };
     let units = existing(units, names, parts, settings)?;
-    if units.len() < settings.tasks {
+    let tasks = settings.scenario.tasks(settings.tasks);
+    if units.len() < tasks {
         let kind = if settings.scenario == Scenario::Superclass { "superclasses" } else { "classes" };
-        let problem =
-            format!("{} tasks need at least as many {kind}, and there are {}", settings.tasks, units.len());
+        let problem = format!("{tasks} tasks need at least as many {kind}, and there are {}", units.len());
         return Err(Error::bad_key("tasks", problem));
     }
 
     let order = units.concat();
     let plans = match settings.scenario {
-        Scenario::Disjoint | Scenario::Superclass => disjoint::plan(&units, settings.tasks),
-        Scenario::Blurry => iblurry::plan(&order, order.len(), settings.tasks, 0.0),
-        Scenario::IBlurry => iblurry::plan(&order, order.len(), settings.tasks, settings.n),
-        Scenario::RmBlurry => rm_blurry::plan(&order, settings.tasks),
+        Scenario::Disjoint | Scenario::Superclass | Scenario::Shuffled => disjoint::plan(&units, tasks),
+        Scenario::Blurry => iblurry::plan(&order, order.len(), tasks, 0.0),
+        Scenario::IBlurry => iblurry::plan(&order, order.len(), tasks, settings.n),
+        Scenario::RmBlurry => rm_blurry::plan(&order, tasks),
     };
     let samples = match settings.scenario {
-        Scenario::Disjoint | Scenario::Superclass => disjoint::fill(&plans, &parts.train, seed),
+        Scenario::Disjoint | Scenario::Superclass | Scenario::Shuffled => {
+            disjoint::fill(&plans, &parts.train, seed)
+        }
         Scenario::Blurry | Scenario::IBlurry => iblurry::fill(&plans, &parts.train, settings, seed),
         Scenario::RmBlurry => rm_blurry::fill(&plans, &parts.train, settings, seed),
     };

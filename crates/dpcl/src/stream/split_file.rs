@@ -26,15 +26,18 @@ pub(super) struct Entry {
 /// the data set's name, so that different streams never share a name.
 pub fn task_file_name(dataset: &str, settings: &StreamSettings, seed: u64, task: usize) -> String {
     let (n, m) = match settings.scenario {
-        Scenario::Disjoint | Scenario::Superclass => (100.0, 0.0),
+        Scenario::Disjoint | Scenario::Superclass | Scenario::Shuffled => (100.0, 0.0),
         Scenario::Blurry | Scenario::RmBlurry => (0.0, settings.m),
         Scenario::IBlurry => (settings.n, settings.m),
     };
     let stem = match settings.scenario {
-        Scenario::Superclass | Scenario::RmBlurry => format!("{dataset}-{}", settings.scenario.name()),
+        Scenario::Superclass | Scenario::RmBlurry | Scenario::Shuffled => {
+            format!("{dataset}-{}", settings.scenario.name())
+        }
         _ => dataset.to_owned(),
     };
-    format!("{stem}_split{}_n{n}_m{m}_rand{seed}_task{task}.json", settings.tasks)
+    let tasks = settings.scenario.tasks(settings.tasks);
+    format!("{stem}_split{tasks}_n{n}_m{m}_rand{seed}_task{task}.json")
 }
 
 /// What the list of test images is called.

@@ -25,10 +25,11 @@ pub(super) fn import(
     seed: u64,
 ) -> Result<Schedule> {
     let mut reader = Reader::new(dataset, settings);
-    for task in 0..settings.tasks {
+    let tasks = settings.scenario.tasks(settings.tasks);
+    for task in 0..tasks {
         let path = folder.join(task_file_name(&dataset.name, settings, seed, task));
         // Tasks that will not run are read for the class order, if they are there.
-        if task >= settings.first_tasks.unwrap_or(settings.tasks) && !path.exists() {
+        if task >= settings.first_tasks.unwrap_or(tasks) && !path.exists() {
             break;
         }
         reader.read(path)?;
@@ -252,7 +253,7 @@ fn planned(
     let count = candidates.into_iter().find(|&count| used(count) >= met).unwrap_or(met);
     let labels: Vec<usize> = (0..count).collect();
     let plans: Vec<Plan> = match settings.scenario {
-        Scenario::Disjoint | Scenario::Superclass => return None,
+        Scenario::Disjoint | Scenario::Superclass | Scenario::Shuffled => return None,
         Scenario::Blurry => iblurry::plan(&labels, count, settings.tasks, 0.0),
         Scenario::IBlurry => iblurry::plan(&labels, count, settings.tasks, settings.n),
         Scenario::RmBlurry => rm_blurry::plan(&labels, settings.tasks),

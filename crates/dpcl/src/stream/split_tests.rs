@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::data::{Image, ImageSource, Policy, Split};
+use crate::data::{Findings, Image, ImageSource, Policy, Split};
 
 /// Images nobody looks at, with or without file names.
 struct Unseen(Option<Vec<String>>);
@@ -38,6 +38,7 @@ fn dataset(labels: Vec<usize>, classes: usize, named: bool) -> Dataset {
         padding: 1,
         test: Split { labels: labels.clone(), images: Arc::new(Unseen(test)) },
         train: Split { labels, images: Arc::new(Unseen(train)) },
+        findings: Findings::default(),
     }
 }
 

@@ -195,7 +195,7 @@ fn cuts_do_not_change_the_rules() {
     for scenario in Scenario::ALL {
         let whole = hundred(&settings(scenario), 5);
         let first = hundred(&StreamSettings { first_tasks: Some(2), ..settings(scenario) }, 5);
-        assert_eq!(first.tasks, whole.tasks[..2]);
+        assert_eq!(first.tasks, whole.tasks[..whole.tasks.len().min(2)]);
         assert_eq!(first.class_order, whole.class_order);
 
         let few = StreamSettings { classes: Some(20), per_class: Some(30), tasks: 4, ..settings(scenario) };
@@ -209,6 +209,17 @@ fn cuts_do_not_change_the_rules() {
         );
         assert!(scenario == Scenario::RmBlurry || samples.len() == 600);
     }
+}
+
+#[test]
+fn without_tasks_everything_arrives_mixed() {
+    let shuffled = hundred(&settings(Scenario::Shuffled), 3);
+    assert_eq!((shuffled.tasks.len(), shuffled.tasks[0].classes.len()), (1, 100));
+    assert_eq!(all_samples(&shuffled).len(), 50_000);
+    let labels = hundred_classes();
+    let early: std::collections::BTreeSet<usize> =
+        shuffled.tasks[0].samples[..1_000].iter().map(|&position| labels[position]).collect();
+    assert_eq!(early.len(), 100, "no class waits for its turn");
 }
 
 #[test]

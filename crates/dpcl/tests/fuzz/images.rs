@@ -1,4 +1,4 @@
-//! Image files: PNG in several colour types, JPEG in grey, colour and CMYK.
+//! Image files: PNG in several colour types, JPEG in grey, colour and CMYK, WebP, BMP and GIF.
 
 use std::{fs, io::Cursor};
 
@@ -48,6 +48,62 @@ fn jpeg_files() {
     let mut seeds = [&noise, &grey].map(|image| encoded(image, ImageFormat::Jpeg)).to_vec();
     seeds.push(include_bytes!("../fixtures/cmyk.jpg").to_vec());
     Target { memory: MEMORY, every: 2, ..Target::new("jpeg", seeds) }.run(reader());
+}
+
+fn of_kind(name: &'static str, format: ImageFormat) {
+    let noise = noise();
+    let grey = DynamicImage::from(noise.to_luma8());
+    let clear = DynamicImage::from(noise.to_rgba8());
+    let plain = if format == ImageFormat::Gif { &clear } else { &grey };
+    let seeds = [&noise, plain, &clear].map(|image| encoded(image, format));
+    Target { memory: MEMORY, every: 2, ..Target::new(name, seeds.into()) }.run(reader());
+}
+
+#[test]
+fn webp_files() {
+    of_kind("webp", ImageFormat::WebP);
+}
+
+#[test]
+fn bmp_files() {
+    of_kind("bmp", ImageFormat::Bmp);
+}
+
+#[test]
+fn gif_files() {
+    of_kind("gif", ImageFormat::Gif);
+}
+
+/// The little-endian number at a place.
+fn put(bytes: &mut [u8], at: usize, number: u32, length: usize) {
+    bytes[at..at + length].copy_from_slice(&number.to_le_bytes()[..length]);
+}
+
+#[test]
+fn other_formats_announce_more_than_fits_in_vain() {
+    let announced = |format: ImageFormat, alter: &dyn Fn(&mut [u8])| {
+        let mut bytes = encoded(&noise(), format);
+        alter(&mut bytes);
+        bytes
+    };
+    let bombs = [
+        announced(ImageFormat::Bmp, &|bytes| [18, 22].into_iter().for_each(|at| put(bytes, at, 60_000, 4))),
+        announced(ImageFormat::Gif, &|bytes| [6, 8].into_iter().for_each(|at| put(bytes, at, 65_535, 2))),
+        announced(ImageFormat::WebP, &|bytes| put(bytes, 21, 0x0fff_ffff, 4)),
+    ];
+    let good = encoded(&noise(), ImageFormat::Bmp);
+    let mut read = reader();
+    assert!(read(&good));
+    let seeds = std::iter::once(good).chain(bombs.iter().cloned()).collect();
+    // Room for the good one, not for any part of what is announced.
+    Target { memory: MIB, every: 1_000, ..Target::new("announced", seeds) }.run(&mut read);
+    assert!(bombs.iter().all(|bomb| !read(bomb)));
+}
+
+#[test]
+fn an_extremely_tall_picture_takes_no_more_than_others() {
+    let tall = encoded(&image::RgbImage::new(1, 8_000_000).into(), ImageFormat::Png);
+    Target { memory: MEMORY, every: 1_000, ..Target::new("extreme", vec![tall]) }.run(reader());
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn a_set_is_found_opened_counted_and_shown() {
     assert!(facts.classes.iter().all(|class| (class.train, class.test) == (2, 1)));
     assert_eq!(facts.classes[9].name, "truck");
 
-    let sheet = data::contact_sheet(&set, 2, 3).unwrap();
+    let sheet = data::contact_sheet(&set, 2, 3);
     // Names of ten letters of eight pixels, with margins and gaps, stand before the images.
     let names = "automobile".len() * 8 + 8 + 4;
     assert_eq!((sheet.height, sheet.width), (3 * 34 + 2, names + 2 * 34 + 2));

@@ -78,11 +78,12 @@ fn resizing_ignores_the_aspect_and_averages_when_shrinking() {
 #[test]
 fn unreadable_images_are_refused() {
     let root = tempfile::tempdir().unwrap();
-    assert_eq!(problem(root.path(), b""), "is neither a PNG nor a JPEG image");
-    assert_eq!(problem(root.path(), b"GIF89a......"), "is neither a PNG nor a JPEG image");
+    assert_eq!(problem(root.path(), b""), "is not a PNG, JPEG, WebP, BMP or GIF image");
+    assert_eq!(problem(root.path(), b"qoif........"), "is not a PNG, JPEG, WebP, BMP or GIF image");
+    assert!(problem(root.path(), b"GIF89a......").contains("cannot be decoded"));
     let noise =
         RgbImage::from_fn(64, 64, |x, y| Rgb([(x * y * 7 % 251) as u8, (x * 31) as u8, (y * 57) as u8]));
-    for name in ["noise.png", "noise.jpg"] {
+    for name in ["noise.png", "noise.jpg", "noise.webp", "noise.bmp", "noise.gif"] {
         let path = saved(root.path(), name, noise.clone());
         let whole = std::fs::read(&path).unwrap();
         for cut in [whole.len() / 4, whole.len() / 2, whole.len() - 20] {
@@ -107,6 +108,89 @@ fn an_image_that_announces_absurd_extents_is_refused() {
     assert!(problem.contains("cannot be decoded") || problem.contains("larger than"), "{problem}");
 }
 
+/// A picture red above and blue below, with an EXIF block that says how it is to be turned.
+fn turned(folder: &Path, name: &str, orientation: u8) -> PathBuf {
+    use image::{ImageEncoder as _, codecs::jpeg::JpegEncoder, codecs::png::PngEncoder};
+    let picture = RgbImage::from_fn(48, 32, |_, row| Rgb(if row < 16 { [250, 0, 0] } else { [0, 0, 250] }));
+    // Big-endian TIFF header, one entry: tag 0x0112, one short.
+    let mut exif = b"MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0".to_vec();
+    exif.extend([orientation, 0, 0, 0, 0, 0, 0]);
+    let mut bytes = Vec::new();
+    if name.ends_with("png") {
+        let mut encoder = PngEncoder::new(&mut bytes);
+        encoder.set_exif_metadata(exif).unwrap();
+        encoder.write_image(&picture, 48, 32, image::ExtendedColorType::Rgb8).unwrap();
+    } else {
+        let mut encoder = JpegEncoder::new_with_quality(&mut bytes, 95);
+        encoder.set_exif_metadata(exif).unwrap();
+        encoder.write_image(&picture, 48, 32, image::ExtendedColorType::Rgb8).unwrap();
+    }
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn a_photo_is_seen_as_it_was_taken() {
+    let root = tempfile::tempdir().unwrap();
+    // Where the stored picture's upper edge, which is red, is to be seen.
+    for (orientation, [row, column], sideways) in [
+        (1, [1, 8], false),
+        (2, [1, 8], false),
+        (3, [14, 8], false),
+        (4, [14, 8], false),
+        (5, [8, 1], true),
+        (6, [8, 14], true),
+        (7, [8, 14], true),
+        (8, [8, 1], true),
+    ] {
+        for name in ["photo.jpg", "photo.png"] {
+            let path = turned(root.path(), name, orientation);
+            let image = read_image(&path, 16).unwrap();
+            let pixel = &image.pixels[(row * 16 + column) * 3..][..3];
+            assert!(pixel[0] > 200 && pixel[2] < 60, "{name} {orientation}: {pixel:?}");
+            let extent = if sideways { [48, 32] } else { [32, 48] };
+            assert_eq!(read_extent(&path).unwrap(), extent, "{name} {orientation}");
+        }
+    }
+    assert_eq!(
+        read_image(&turned(root.path(), "a.png", 9), 16).unwrap(),
+        read_image(&turned(root.path(), "b.png", 1), 16).unwrap(),
+        "a number that means nothing turns nothing"
+    );
+}
+
+#[test]
+fn every_known_format_is_read() {
+    let root = tempfile::tempdir().unwrap();
+    let half =
+        RgbImage::from_fn(20, 10, |column, _| Rgb(if column < 10 { [200, 0, 0] } else { [0, 0, 200] }));
+    for name in ["a.png", "a.jpg", "a.webp", "a.bmp", "a.gif"] {
+        let path = saved(root.path(), name, half.clone());
+        let image = read_image(&path, 8).unwrap();
+        let (first, last) = (&image.pixels[..3], &image.pixels[21..24]);
+        let near = |pixel: &[u8], colour: [u8; 3]| {
+            pixel.iter().zip(colour).all(|(one, other)| one.abs_diff(other) < 12)
+        };
+        assert!(near(first, [200, 0, 0]) && near(last, [0, 0, 200]), "{name}: {first:?} {last:?}");
+        assert_eq!(read_extent(&path).unwrap(), [10, 20], "{name}");
+    }
+}
+
+#[test]
+fn of_a_moving_picture_the_first_frame_is_read() {
+    use image::{Delay, Frame, RgbaImage, codecs::gif::GifEncoder};
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("moving.gif");
+    let frame = |value| {
+        let image = RgbaImage::from_pixel(12, 12, image::Rgba([value, value, value, 255]));
+        Frame::from_parts(image, 0, 0, Delay::from_numer_denom_ms(10, 1))
+    };
+    GifEncoder::new(File::create(&path).unwrap()).encode_frames([frame(40), frame(220)]).unwrap();
+    let image = read_image(&path, 8).unwrap();
+    assert!(image.pixels.iter().all(|value| value.abs_diff(40) < 4), "{:?}", &image.pixels[..3]);
+}
+
 proptest! {
     #[test]
     fn altered_images_decode_or_fail_but_never_panic(position in 0_usize..700, value in any::<u8>()) {
@@ -114,7 +198,7 @@ proptest! {
         let position = position % bytes.len();
         bytes[position] = value;
         if let Ok(image) = decode(&bytes) {
-            prop_assert_eq!(resize(image, 8).pixels.len(), 192);
+            prop_assert_eq!(fitted(image, 8, Fit::Squash).unwrap().pixels.len(), 192);
         }
     }
 }
