@@ -7,12 +7,11 @@ mod claim;
 mod texts;
 mod trail;
 
+pub use crate::disk::write_whole;
 pub use checkpoints::{CHECKPOINT_FOLDER, Every, Keeper};
 pub use claim::Claim;
 use texts::{in_comment, read_config};
 pub use trail::{Mark, Trail};
-
-pub use crate::disk::write_whole;
 
 use std::{
     fs::{self, File, OpenOptions},

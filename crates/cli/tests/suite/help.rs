@@ -11,6 +11,7 @@ fn help_of_every_command_fits_80_columns() {
         "report",
         "reproduce",
         "predict",
+        "serve",
         "inspect",
         "list",
         "check",

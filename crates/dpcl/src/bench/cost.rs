@@ -321,8 +321,9 @@ mod tests {
         let row = |columns: usize| 3.0 * (encoder + head(columns)) - stem;
         let er = 4.0 * (4.0 * row(4) + 8.0 * row(5));
         assert_eq!(work("er"), er);
-        // Stored rows go forward and back to the image five times, where no weight learns, and are learned there too.
-        assert_eq!(work("dro"), er + 4.0 * 4.0 * (5.0 * 2.0 * (encoder + head(5)) + row(5)));
+        // Stored rows go forward and back to the image five times, where no weight of the encoder learns and a head's
+        // backward pass makes both of its gradients, and are learned there too.
+        assert_eq!(work("dro"), er + 4.0 * 4.0 * (5.0 * (2.0 * encoder + 3.0 * head(5)) + row(5)));
         // Two places, each found by half of the stream's rows; what is stored is looked at once when the task ends.
         assert_eq!(work("fs-dgpm"), 2.0 * er + 4.0 * 4.0 * (row(4) + row(5)) + 8.0 * encoder);
     }

@@ -249,7 +249,7 @@ fn put_off_work_can_be_watched_and_stopped() {
     let mut watch =
         Watch { event: &mut |_| Ok(()), progress: &mut progress, keep: &mut |_, _, _| Ok(()), stop: &stop };
     assert!(matches!(run.execute(&mut watch), Err(Error::Interrupted)));
-    assert_eq!(seen, [32, 64], "of eighty steps");
+    assert_eq!(seen, [8, 16], "of eighty steps");
 }
 
 #[test]

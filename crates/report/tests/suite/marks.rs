@@ -66,14 +66,14 @@ fn a_name_too_long_for_its_place_keeps_its_mark() {
         let terminal = report.terminal(width, false);
         let name = terminal.lines().find_map(|line| line.split_whitespace().find(|word| word.contains('…')));
         let name = name.unwrap();
-        assert!(name.starts_with("a-pre") && name.ends_with("…†§"), "{terminal}");
+        assert!(name.starts_with("a-") && name.ends_with("†§"), "{terminal}");
         assert!(name.chars().count() <= width / 3, "{name}");
     }
     let page = report.html();
     for class in ["lines", "cost"] {
         let cut: Vec<&str> = drawn(&page, class).into_iter().filter(|text| text.contains('…')).collect();
         assert!(!cut.is_empty(), "{class}");
-        assert!(cut.iter().all(|name| name.starts_with("a-pre") && name.ends_with("…†§")), "{cut:?}");
+        assert!(cut.iter().all(|name| name.starts_with("a-") && name.ends_with("†§")), "{cut:?}");
     }
 }
 
@@ -150,7 +150,11 @@ fn what_befell_one_seed_is_told_of_once() {
         record
     };
     for text in forms(vec![seed(1, false), seed(2, true), seed(3, true)]) {
-        assert_eq!(text.matches("oddl met its limit").count(), 1, "{text}");
+        // Below the results and below the costs.
+        let parts = text.replace("<table", "\n\n");
+        let told: Vec<usize> =
+            parts.split("\n\n").map(|part| part.matches("oddl met its limit").count()).collect();
+        assert_eq!(told.iter().max(), Some(&1), "{text}");
     }
     for text in forms(vec![seed(1, false), seed(2, false)]) {
         assert!(!text.contains("limit"), "{text}");
