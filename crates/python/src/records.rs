@@ -46,6 +46,7 @@ pub fn run(py: Python<'_>, folder: PathBuf, keys: &Bound<'_, PyDict>, every: &st
 
 /// Every record in the given folders or below them, as JSON.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "an argument from Python is made for the call")]
 pub fn read(py: Python<'_>, folders: Vec<PathBuf>) -> PyResult<String> {
     let text = py.detach(|| -> dpcl_report::Result<String> {
         let records = records::find(&folders)?;
