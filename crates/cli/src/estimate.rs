@@ -129,7 +129,8 @@ impl Estimate {
         let sum = |of: fn(&Outlook) -> u64| format::thousands(self.open().map(|run| of(&run.outlook)).sum());
         let kept = self.runs.len() - open;
         let kept = if kept == 0 { String::new() } else { format!(", {kept} more on record already") };
-        let total: f64 = self.open().map(|run| run.seconds).sum();
+        // An empty sum of floats is minus zero.
+        let total = self.open().fold(0.0, |sum, run| sum + run.seconds);
         let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
         let mut lines = vec![
             format!("runs         {open}{kept}"),
